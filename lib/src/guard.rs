@@ -38,3 +38,4 @@ pub use toolwarden_live_guard::{
     PendingOutcome, PermitError, PermittedCall, PolicyFileError, PositionalArguments, RecentLog,
     SentCall, Session, SessionSummary, Transition, UNKNOWN_PRINCIPAL,
 };
+pub use toolwarden_model::{GroupName, StateName};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolwarden_model::GroupName;
 use toolwarden_model::json::Pointer;
 
 /// A step of the guard, in the order of evaluation.
@@ -277,10 +278,11 @@ impl Denial {
     }
 
     /// The denial of groups that a session was not opened with.
-    pub fn groups_beyond_session(groups: &[&str]) -> Self {
+    pub fn groups_beyond_session(groups: &[&GroupName]) -> Self {
+        let names: Vec<&str> = groups.iter().map(|it| it.as_str()).collect();
         let reason = format!(
             "the session was not opened with the requested tool groups: {}",
-            groups.join(", ")
+            names.join(", ")
         );
         Self::new(ReasonCode::GroupsBeyondSession, reason)
     }

@@ -34,7 +34,7 @@ pub use guard::{
 pub use lint::{LintFinding, LintRule, lint};
 pub use policy::{
     ArgumentRecording, AuditFailureMode, AuditRules, DEFAULT_GROUP, DefinitionRef, DenyRules,
-    Durability, EVERY, ExcessGroups, FeatureKind, Grants, GroupPolicy, INITIAL_STATE,
+    Durability, EVERY, EVERY_GROUP, ExcessGroups, FeatureKind, Grants, GroupPolicy, INITIAL_STATE,
     InvalidPermission, OutputMode, Permission, PermissionPattern, Policy, PolicyError,
     PolicyProblem, PolicyWarning, PolicyWithWarnings, PrincipalKind, PrincipalPolicy, RequestRules,
     SessionRules, StatePolicy, StateSet, ToolLimits, ToolPolicy, UnlistedTools, group_and_parents,

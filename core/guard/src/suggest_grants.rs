@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::GroupName;
+
 use crate::policy::{
     EVERY, FeatureKind, Grants, NamePattern, Permission, PermissionPattern, Policy, ToolPolicy,
     group_and_parents, normalize_name,
@@ -22,13 +24,13 @@ pub struct GrantSuggestion {
     /// The tools it used, by their names in records, with the number of uses.
     pub tools: BTreeMap<String, u64>,
     /// The groups that are sufficient.
-    pub groups: BTreeSet<String>,
+    pub groups: BTreeSet<GroupName>,
     /// The permissions that are sufficient.
     pub permissions: BTreeSet<String>,
     /// The roles that are sufficient alone, the smallest first.
     pub roles: Vec<String>,
     /// The granted groups that it never used.
-    pub unused_groups: BTreeSet<String>,
+    pub unused_groups: BTreeSet<GroupName>,
     /// The granted permissions that it never used.
     pub unused_permissions: BTreeSet<String>,
     /// The roles of which it used nothing.
@@ -64,7 +66,7 @@ fn suggest_for(policy: &Policy, principal: &str, tools: BTreeMap<String, u64>) -
     let grants = known.map_or(&policy.anyone, |it| &it.grants);
     let granted = EffectiveGrants::of(policy, grants);
     let mut needed: BTreeSet<Permission> = BTreeSet::new();
-    let mut open: Vec<&[String]> = Vec::new();
+    let mut open: Vec<&[GroupName]> = Vec::new();
     let mut suggestion = GrantSuggestion {
         principal: principal.to_owned(),
         ..GrantSuggestion::default()
@@ -82,14 +84,14 @@ fn suggest_for(policy: &Policy, principal: &str, tools: BTreeMap<String, u64>) -
     suggestion.groups = cover(&open);
     suggestion.permissions = needed.iter().map(|it| it.as_str().to_owned()).collect();
     suggestion.roles = sufficient_roles(policy, &suggestion.groups, &needed);
-    let reaches = |group: &str, tool: &[String]| {
-        let mut own = tool.iter().flat_map(|it| group_and_parents(it));
+    let reaches = |group: &str, tool: &[GroupName]| {
+        let mut own = tool.iter().flat_map(|it| group_and_parents(it.as_str()));
         group == EVERY || own.any(|it| it == group)
     };
     let is_used = |group: &str| open.iter().any(|tool| reaches(group, tool));
     let covers = |it: &PermissionPattern| needed.iter().any(|permission| it.covers(permission));
     let unused = granted.groups.iter().filter(|it| !is_used(it));
-    suggestion.unused_groups = unused.map(|it| (*it).to_owned()).collect();
+    suggestion.unused_groups = unused.map(|it| GroupName::new(*it)).collect();
     let unused = granted.permissions.iter().filter(|it| !covers(it));
     suggestion.unused_permissions = unused.map(|it| it.as_str().to_owned()).collect();
     for role in &grants.roles {
@@ -150,11 +152,11 @@ fn other_name<'p>(policy: &'p Policy, recorded: &str) -> Option<&'p ToolPolicy> 
 
 /// A small set of groups that reaches every tool: greedily, the group that reaches most of the remaining
 /// tools.
-fn cover(tools: &[&[String]]) -> BTreeSet<String> {
-    let mut left: Vec<&[String]> = tools.to_vec();
+fn cover(tools: &[&[GroupName]]) -> BTreeSet<GroupName> {
+    let mut left: Vec<&[GroupName]> = tools.to_vec();
     let mut chosen = BTreeSet::new();
     while !left.is_empty() {
-        let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<&GroupName, usize> = BTreeMap::new();
         for group in left.iter().copied().flatten() {
             *counts.entry(group).or_default() += 1;
         }
@@ -171,7 +173,7 @@ fn cover(tools: &[&[String]]) -> BTreeSet<String> {
 
 fn sufficient_roles(
     policy: &Policy,
-    groups: &BTreeSet<String>,
+    groups: &BTreeSet<GroupName>,
     needed: &BTreeSet<Permission>,
 ) -> Vec<String> {
     if groups.is_empty() && needed.is_empty() {
@@ -180,9 +182,9 @@ fn sufficient_roles(
     let mut found: Vec<(usize, &String)> = Vec::new();
     for (name, role) in &policy.roles {
         let granted = EffectiveGrants::of(policy, role);
-        let has_group = |group: &String| {
+        let has_group = |group: &GroupName| {
             granted.groups.contains(EVERY)
-                || group_and_parents(group).any(|it| granted.groups.contains(it))
+                || group_and_parents(group.as_str()).any(|it| granted.groups.contains(it))
         };
         let has_permission =
             |permission: &Permission| granted.permissions.iter().any(|it| it.covers(permission));
@@ -208,7 +210,7 @@ impl<'p> EffectiveGrants<'p> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         while let Some(grants) = open.pop() {
             let groups = grants.groups.iter().flatten();
-            granted.groups.extend(groups.map(String::as_str));
+            granted.groups.extend(groups.map(GroupName::as_str));
             granted.permissions.extend(&grants.permissions);
             let new = grants.roles.iter().filter(|role| seen.insert(role));
             open.extend(new.filter_map(|role| policy.roles.get(role)));
@@ -251,8 +253,8 @@ mod tests {
         suggestions.remove(0)
     }
 
-    fn listed(names: &BTreeSet<String>) -> Vec<&str> {
-        names.iter().map(String::as_str).collect()
+    fn listed<N: std::borrow::Borrow<str>>(names: &BTreeSet<N>) -> Vec<&str> {
+        names.iter().map(N::borrow).collect()
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use draft::Draft;
 pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use format::{Format, FormatFamily, UnknownFormat};
 pub use hints::{CostEstimate, Domain, Evidence, Hints, HintsEvidence};
-pub use names::{ExposedName, OwnName, ServerName};
+pub use names::{ExposedName, GroupName, OwnName, ServerName, StateName};
 pub use security::{DataClassification, PiiHandling, Security};
 pub use severity::Severity;
 pub use shared_text::SharedText;

@@ -10,6 +10,7 @@ use toolwarden_live_guard::CallerClaims;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 use toolwarden_mcp::serve::ReceivedHeader;
 use toolwarden_mcp::{RawObject, RpcError};
+use toolwarden_model::StateName;
 
 use crate::agent_info::Agent;
 use crate::catalog::CatalogClient;
@@ -69,7 +70,7 @@ pub(crate) const SESSION_KEY: &str = "toolwarden/session";
 /// The member of `_meta` that requests groups.
 const GROUPS_KEY: &str = "toolwarden/groups";
 /// The member of `_meta` that sets the initial state of a workflow.
-pub(crate) const STATE_KEY: &str = "toolwarden/state";
+const STATE_KEY: &str = "toolwarden/state";
 /// The prefix of the gateway's own members of `_meta`; they are not sent to servers.
 pub(crate) const OWN_KEY_PREFIX: &str = "toolwarden/";
 
@@ -105,6 +106,11 @@ impl RequestContext {
     }
 }
 
+/// The state that `_meta` claims.
+pub(crate) fn state_from_meta(meta: &RawObject<'_>) -> Option<StateName> {
+    Some(StateName::new(&*meta.text(STATE_KEY)?))
+}
+
 /// The groups that `_meta` asks for.
 pub(crate) fn groups_from_meta(
     meta: Option<&RawObject<'_>>,
@@ -130,5 +136,5 @@ pub(crate) fn groups_from_meta(
     }
     let mut seen = BTreeSet::new();
     let names = names.into_iter().filter(|name| seen.insert(name.clone()));
-    Ok(Some(RequestedGroups::Named(names.collect())))
+    Ok(Some(names.collect()))
 }

@@ -15,11 +15,12 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Circumstances, Durability, Grants, Guard, Limit, Permission, PermissionPattern, Policy,
-    PrincipalPolicy, Request, RequestedGroups, StateSet, ToolPolicy,
+    Circumstances, Durability, Grants, Guard, INITIAL_STATE, Limit, Permission, PermissionPattern,
+    Policy, PrincipalPolicy, Request, RequestedGroups, StateSet, ToolPolicy,
 };
 use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
 use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard};
+use toolwarden_model::{GroupName, StateName};
 
 /// Decisions timed in one go; as many fit into the queue of the log.
 const BURST: usize = 10_000;
@@ -228,7 +229,7 @@ impl Bench {
                 let request = Request {
                     principal: black_box("agent-0"),
                     groups: &self.groups,
-                    state: "undefined",
+                    state: &INITIAL_STATE,
                     circumstances: &circumstances,
                     variant: None,
                 };
@@ -292,8 +293,9 @@ fn policy(tools: &[String], principals: &[String]) -> Policy {
     let mut policy = Policy::default();
     for (at, name) in tools.iter().enumerate() {
         let mut tool = ToolPolicy::new(name);
-        tool.groups = vec!["billing/read".to_owned(), format!("area-{}", at % 100)];
-        tool.states = StateSet::Only(["undefined".to_owned(), "reviewed".to_owned()].into());
+        let groups = ["billing/read".to_owned(), format!("area-{}", at % 100)];
+        tool.groups = groups.map(GroupName::new).into();
+        tool.states = StateSet::Only(["undefined", "reviewed"].map(StateName::new).into());
         tool.permissions = vec![Permission::parse(&format!("area-{}:read", at % 100)).unwrap()];
         tool.limits.agent = Some(Limit {
             // Never reached, and short: the window holds about a thousand calls.
@@ -322,7 +324,7 @@ fn policy(tools: &[String], principals: &[String]) -> Policy {
         .enumerate()
     {
         let grants = Grants {
-            groups: Some(vec!["billing".to_owned()]),
+            groups: Some(vec![GroupName::new("billing")]),
             permissions: vec![pattern("*:read"), pattern(&format!("own-{at}:write"))],
             ..Grants::default()
         };

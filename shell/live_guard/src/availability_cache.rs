@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
 use toolwarden_guard::{Availability, RequestedGroups};
+use toolwarden_model::StateName;
 
 /// The maximum number of cached listings; beyond it the cache is cleared, because listings are cheap to
 /// rebuild.
@@ -20,7 +21,7 @@ pub(super) struct AvailabilityCache(Mutex<HashMap<AvailabilityKey, Arc<Availabil
 pub(super) struct AvailabilityKey {
     pub(super) principal: Box<str>,
     pub(super) groups: RequestedGroups,
-    pub(super) state: Box<str>,
+    pub(super) state: StateName,
     /// Whether the single call that the state allows was permitted.
     pub(super) state_used: bool,
     /// The variant of clients.
@@ -29,9 +30,9 @@ pub(super) struct AvailabilityKey {
 
 impl AvailabilityKey {
     fn bytes(&self) -> usize {
-        let groups: usize = self.groups.names().map(str::len).sum();
+        let groups: usize = self.groups.names().map(|it| it.as_str().len()).sum();
         let variant = self.variant.as_ref().map_or(0, |it| it.len());
-        self.principal.len() + self.state.len() + variant + groups
+        self.principal.len() + self.state.as_str().len() + variant + groups
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_guard::{Feature, RequestedGroups};
+use toolwarden_model::StateName;
 use toolwarden_model::json::Object;
 
 use super::caller_claims::CallerClaims;
@@ -28,7 +29,7 @@ pub struct Call<'c> {
     pub groups: Option<RequestedGroups>,
     /// The state that the client claims. Only the first call of a session may name one, and only if the
     /// policy allows it.
-    pub state: Option<&'c str>,
+    pub state: Option<&'c StateName>,
     /// The arguments.
     pub arguments: Arc<Value>,
     /// The request attributes that conditions can read.

@@ -11,6 +11,8 @@ use toolwarden_guard::{
     INITIAL_STATE, LimitExceeded, Permit, ReasonCode, Request, RequestedGroups, ToolLimits,
 };
 
+use toolwarden_model::{GroupName, StateName};
+
 use super::active_policy::ActivePolicy;
 use super::audit::{AuditError, Ticket};
 use super::availability_cache::AvailabilityKey;
@@ -27,7 +29,7 @@ use super::used_feature::UsedFeature;
 #[derive(Debug)]
 pub(super) struct SessionContext {
     /// `None` is the initial state.
-    pub(super) state: Option<Arc<str>>,
+    pub(super) state: Option<StateName>,
     pub(super) groups: RequestedGroups,
     /// Whether requests may ask for no more than these groups.
     pub(super) bounds_groups: bool,
@@ -68,7 +70,7 @@ pub(super) struct UnrecordedDecision {
 pub(super) struct DecisionTrace {
     pub(super) id: EntryId,
     /// The state in which it was made; `None` is the initial state.
-    pub(super) state: Option<Arc<str>>,
+    pub(super) state: Option<StateName>,
     /// The single-use state that the call has claimed.
     pub(super) claim: Option<StateClaim>,
     pub(super) decided_at: u64,
@@ -76,13 +78,13 @@ pub(super) struct DecisionTrace {
 }
 
 impl SessionContext {
-    pub(super) fn state_name(&self) -> &str {
-        self.state.as_deref().unwrap_or(INITIAL_STATE)
+    pub(super) fn state_name(&self) -> &StateName {
+        self.state.as_ref().unwrap_or(&INITIAL_STATE)
     }
 
     /// How a session that is opened now starts.
     pub(super) fn start(&self) -> SessionStart {
-        let state = self.state_name().into();
+        let state = self.state_name().clone();
         match self.client_claim {
             ClientClaim::Accepted => SessionStart::Claimed(state),
             ClientClaim::None | ClientClaim::Refused => SessionStart::Initial(state),
@@ -355,7 +357,7 @@ impl GuardState {
         call: &Call<'_>,
         now: u64,
     ) -> SessionContext {
-        let claimed = call.state.filter(|state| !state.is_empty());
+        let claimed = call.state.filter(|state| **state != "");
         let mut standing = SessionContext {
             state: None,
             groups: RequestedGroups::Default,
@@ -387,12 +389,12 @@ impl GuardState {
             }
         }
         if let Some(claimed) = claimed.filter(|claimed| *claimed != standing.state_name()) {
-            if guard.sessions().initial_states.contains(claimed) {
+            if guard.sessions().initial_states.contains(claimed.as_str()) {
                 standing.client_claim = ClientClaim::Accepted;
                 standing.state_used = false;
                 standing.bound = BoundValues::default();
                 standing.state_visit = None;
-                standing.state = Some(claimed.into());
+                standing.state = Some(claimed.clone());
             } else {
                 standing.client_claim = ClientClaim::Refused;
             }
@@ -421,7 +423,7 @@ impl GuardState {
             (true, _) | (_, None) => (standing.groups.clone(), standing.bounds_groups),
         };
         let at = self.session_time(guard, now);
-        let start = SessionStart::Claimed(Arc::clone(state));
+        let start = SessionStart::Claimed(state.clone());
         let opened = self.sessions.open(call.session_key(), groups, start, at);
         opened.then_some(()).ok_or_else(Denial::too_many_sessions)
     }
@@ -457,8 +459,8 @@ impl GuardState {
         &self,
         current: &ActivePolicy,
         call: &Call<'_>,
-        unknown: &[String],
-        narrowed: &[String],
+        unknown: &[GroupName],
+        narrowed: &[GroupName],
     ) {
         if !unknown.is_empty() {
             self.metrics.count_unknown_groups(unknown.len());
@@ -467,7 +469,7 @@ impl GuardState {
             self.record_event(current, call, AuditEvent::Escalation { code, detail });
         }
         if !narrowed.is_empty() {
-            self.count_excess(&current.guard, narrowed.iter().map(String::as_str));
+            self.count_excess(&current.guard, narrowed.iter());
             let detail = object(json!({"groups": narrowed}));
             let code = "groups_left_away";
             self.record_event(current, call, AuditEvent::Escalation { code, detail });
@@ -490,7 +492,7 @@ impl GuardState {
                 let asked = AvailabilityKey {
                     principal: request.principal.into(),
                     groups: request.groups.clone(),
-                    state: request.state.into(),
+                    state: request.state.clone(),
                     state_used: standing.state_used,
                     variant: request.variant.map(Box::from),
                 };
@@ -530,10 +532,9 @@ impl GuardState {
     }
 
     fn count_denial(&self, guard: &Guard, denial: &Denial, request: &Request<'_>) {
-        let unknown = request
-            .groups
-            .names()
-            .filter(|name| *name != toolwarden_guard::EVERY && !guard.has_tools_in_group(name));
+        let unknown = request.groups.names().filter(|name| {
+            **name != toolwarden_guard::EVERY_GROUP && !guard.has_tools_in_group(name)
+        });
         let unknown = unknown.count();
         if unknown > 0 {
             self.metrics.count_unknown_groups(unknown);
@@ -550,7 +551,7 @@ impl GuardState {
         }
     }
 
-    fn count_excess<'g>(&self, guard: &Guard, groups: impl Iterator<Item = &'g str>) {
+    fn count_excess<'g>(&self, guard: &Guard, groups: impl Iterator<Item = &'g GroupName>) {
         for group in groups {
             self.metrics.count_group_denial(guard, group);
         }

@@ -12,6 +12,7 @@ use toolwarden_guard::audit::RecordContent;
 use toolwarden_guard::{Denial, INITIAL_STATE, NameRef, Redaction, ValueFault, milliseconds};
 
 use toolwarden_model::json::{Object, to_canonical_string};
+use toolwarden_model::{GroupName, StateName};
 
 use super::entry_policy::EntryPolicy;
 use super::record_body::RecordBody;
@@ -46,9 +47,9 @@ pub enum AuditEvent {
         /// Why the call was denied; `None` if it was allowed.
         denial: Option<Box<Denial>>,
         /// The requested groups; `None` means those of the session.
-        groups: Option<Arc<[Box<str>]>>,
+        groups: Option<Arc<[GroupName]>>,
         /// The state of the session; `None` is the initial state.
-        state: Option<Arc<str>>,
+        state: Option<StateName>,
         /// The arguments.
         arguments: Arc<Value>,
         /// The feature used, if it is not a tool.
@@ -74,9 +75,9 @@ pub enum AuditEvent {
     /// A session changed its state.
     Transition {
         /// The previous state.
-        from: Arc<str>,
+        from: StateName,
         /// The new state.
-        to: Arc<str>,
+        to: StateName,
         /// `taken`, `dead_end` if it was taken and no tool is available there, or why it was not taken.
         code: &'static str,
     },
@@ -282,7 +283,7 @@ impl AuditEvent {
                     body.add_value("attributes", &redaction.redact(&told));
                 }
                 if let Some(groups) = groups {
-                    let names = groups.iter().map(|it| Value::from(&**it));
+                    let names = groups.iter().map(|it| Value::from(it.as_str()));
                     body.add_value("groups", &names.collect());
                 }
                 body.add_plain("id", &id.to_string());
@@ -313,8 +314,8 @@ impl AuditEvent {
                 if let Some(server) = feature.and_then(|it| it.server.as_deref()) {
                     body.add_value("server", &server.into());
                 }
-                let state = state.as_deref().unwrap_or(INITIAL_STATE);
-                body.add_value("state", &state.into());
+                let state = state.as_ref().unwrap_or(&INITIAL_STATE);
+                body.add_value("state", &state.as_str().into());
                 let code = denial.map_or("allowed", |it| it.code.as_str());
                 ("decision", code, Some(denial.is_none()), body.finish())
             }
@@ -343,7 +344,7 @@ impl AuditEvent {
                 ("outcome", code, None, body.finish())
             }
             Self::Transition { from, to, code } => {
-                let body = object(json!({"from": **from, "to": **to}));
+                let body = object(json!({"from": from, "to": to}));
                 ("transition", code, None, body_with_id(body, id, size))
             }
             Self::Session { code, detail } => (

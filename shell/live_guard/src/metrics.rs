@@ -11,6 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use toolwarden_guard::{Availability, Guard, ReasonCode, Request};
 
+use toolwarden_model::{GroupName, StateName};
+
 use super::decision_counters::DecisionCounters;
 
 /// The metrics of a guard: those that the tool-group document names, and decisions by code.
@@ -188,7 +190,7 @@ impl GuardMetrics {
         self.filtered_tools.observe(as_float(count));
         let gauge = i64::try_from(count).unwrap_or(i64::MAX);
         if guard.knows_state(request.state) {
-            let state = request.state.to_owned();
+            let state = request.state.to_string();
             self.state_availability
                 .get_or_create(&StateLabel { state })
                 .set(gauge);
@@ -206,7 +208,7 @@ impl GuardMetrics {
         self.unknown_groups.inc_by(count as u64);
     }
 
-    pub(crate) fn count_group_denial(&self, guard: &Guard, group: &str) {
+    pub(crate) fn count_group_denial(&self, guard: &Guard, group: &GroupName) {
         self.access_denied
             .get_or_create(&group_label(guard, group))
             .inc();
@@ -215,13 +217,13 @@ impl GuardMetrics {
     pub(crate) fn count_transition(
         &self,
         guard: &Guard,
-        step: (&str, &str, &str),
+        step: (&str, &StateName, &StateName),
         after: Duration,
     ) {
         let (tool, from, to) = step;
-        let known = |state: &str| {
-            let known = state == toolwarden_guard::INITIAL_STATE || guard.knows_state(state);
-            if known { state } else { UNKNOWN_LABEL }.to_owned()
+        let known = |state: &StateName| {
+            let known = *state == toolwarden_guard::INITIAL_STATE || guard.knows_state(state);
+            if known { state.as_str() } else { UNKNOWN_LABEL }.to_owned()
         };
         // Servers can invent names; a policy cannot.
         let tool = if guard.lists_tool(tool) {
@@ -288,9 +290,9 @@ impl fmt::Debug for GuardMetrics {
     }
 }
 
-fn group_label(guard: &Guard, group: &str) -> GroupLabel {
-    let known = group == toolwarden_guard::EVERY || guard.knows_group(group);
-    let group = if known { group } else { UNKNOWN_LABEL };
+fn group_label(guard: &Guard, group: &GroupName) -> GroupLabel {
+    let known = *group == toolwarden_guard::EVERY_GROUP || guard.knows_group(group);
+    let group = if known { group.as_str() } else { UNKNOWN_LABEL };
     GroupLabel {
         group: group.to_owned(),
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::broadcast;
+use toolwarden_model::GroupName;
 
 use super::denial_sums::DENIALS_SUMMARIZED;
 use super::log_entry::{AuditEvent, LogEntry};
@@ -196,7 +197,7 @@ fn matching_rules(event: &AuditEvent) -> Option<(&'static [MisuseRule], Vec<&str
             denial: None,
             groups: Some(groups),
             ..
-        } => Some((&[], groups.iter().map(|it| &**it).collect())),
+        } => Some((&[], groups.iter().map(GroupName::as_str).collect())),
         AuditEvent::Session {
             code: "opened",
             detail,

@@ -8,6 +8,8 @@ use toolwarden_guard::{
     BoundValues, CallDestination, INITIAL_STATE, OutputMode, Permit, ValueFault,
 };
 
+use toolwarden_model::StateName;
+
 use super::audit::Ticket;
 use super::call::Call;
 use super::caller_claims::CallerClaims;
@@ -29,7 +31,7 @@ pub struct OpenCall {
     session: Option<Box<str>>,
     claims: Option<CallerClaims>,
     /// The state in which the call was permitted.
-    state: Arc<str>,
+    state: StateName,
     /// The single-use state that it has to itself.
     state_claim: Option<StateClaim>,
     /// What calls in the state it leads to have to repeat.
@@ -79,7 +81,7 @@ impl OpenCall {
             principal: call.principal.into(),
             session: call.session.map(Box::from),
             claims: call.claims.cloned(),
-            state: trail.state.unwrap_or_else(|| INITIAL_STATE.into()),
+            state: trail.state.unwrap_or_else(|| INITIAL_STATE.clone()),
             started_at: trail.decided_at,
             latency: trail.latency,
             is_decided: true,
@@ -138,9 +140,8 @@ impl OpenCall {
 
     /// The state a successful call leads to.
     #[must_use]
-    pub fn next_state(&self) -> Option<&str> {
-        let next = self.permit.as_ref()?.next_state()?;
-        Some(&**next)
+    pub fn next_state(&self) -> Option<&StateName> {
+        self.permit.as_ref()?.next_state()
     }
 
     /// Whether a result is checked against a schema.
@@ -272,18 +273,18 @@ impl OpenCall {
         let current = shared.policy_for_claims(self.claims.as_ref());
         let step = Transition {
             tool: Arc::clone(permit.tool()),
-            from: Arc::clone(&self.state),
-            to: Arc::clone(next),
+            from: self.state.clone(),
+            to: next.clone(),
             at: shared.clock.wall(),
         };
         let whose = SessionKey {
             principal: &self.principal,
             session: self.session.as_deref().unwrap_or_default(),
         };
-        let (from, to) = (Arc::clone(&step.from), Arc::clone(next));
+        let (from, to) = (step.from.clone(), next.clone());
         let at = shared.session_time(&current.guard, shared.clock.monotonic());
         let initial = current.guard.initial_state(&self.principal).cloned();
-        let initial = initial.unwrap_or_else(|| INITIAL_STATE.into());
+        let initial = initial.unwrap_or_else(|| INITIAL_STATE.clone());
         let step = (step, self.bound.clone());
         let moved = shared
             .sessions
@@ -292,7 +293,7 @@ impl OpenCall {
             TransitionOutcome::Unchanged => return None,
             TransitionOutcome::Reentered => return Some(self.record_reentry(permit, from, to)),
             TransitionOutcome::Taken { after } => {
-                let step = (&**permit.tool(), &*from, &*to);
+                let step = (&**permit.tool(), &from, &to);
                 shared.metrics.count_transition(&current.guard, step, after);
                 if current.guard.has_tools_in(next) {
                     "taken"
@@ -309,7 +310,7 @@ impl OpenCall {
         Some(self.queue_event(permit, AuditEvent::Transition { from, to, code }))
     }
 
-    fn record_reentry(&self, permit: &Permit, from: Arc<str>, to: Arc<str>) -> Ticket {
+    fn record_reentry(&self, permit: &Permit, from: StateName, to: StateName) -> Ticket {
         let code = "renewed";
         self.queue_event(permit, AuditEvent::Transition { from, to, code })
     }

@@ -3,12 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use toolwarden_guard::{
     Denial, Gate, GateResult, Graph, GroupSummary, INITIAL_STATE, ReasonCode, RequestedGroups,
 };
+use toolwarden_model::StateName;
 
 use super::call::Call;
 use super::caller_claims::CallerClaims;
@@ -143,7 +142,7 @@ impl LiveGuard {
         }
         let standing = shared.session_context(guard, call, shared.clock.monotonic());
         let initial = guard.initial_state(call.principal);
-        let initial = initial.map_or(INITIAL_STATE, |state| state);
+        let initial = initial.unwrap_or(&INITIAL_STATE);
         let started = standing.open && standing.state_name() != initial;
         let client = RemedyClient {
             has_left_initial_state: started,
@@ -164,10 +163,10 @@ impl LiveGuard {
 
     /// The state in which the sessions of a principal start.
     #[must_use]
-    pub fn initial_state(&self, principal: &str) -> Arc<str> {
+    pub fn initial_state(&self, principal: &str) -> StateName {
         let current = self.shared.current();
         let state = current.guard.initial_state(principal);
-        state.cloned().unwrap_or_else(|| INITIAL_STATE.into())
+        state.cloned().unwrap_or_else(|| INITIAL_STATE.clone())
     }
 }
 

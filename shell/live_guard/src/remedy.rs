@@ -1,7 +1,8 @@
 //! What an operator or a client can change so that a tool becomes visible, in exact terms: following a
 //! remedy must work.
 
-use toolwarden_guard::{DEFAULT_GROUP, Denial, EVERY, Guard, ReasonCode, Request, ToolFacts};
+use toolwarden_guard::{DEFAULT_GROUP, Denial, EVERY_GROUP, Guard, ReasonCode, Request, ToolFacts};
+use toolwarden_model::GroupName;
 
 /// What a remedy must know about the client.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +70,8 @@ impl RemedyContext<'_> {
         let (guard, principal) = (self.guard, self.request.principal);
         let kept = self.request.groups.names();
         // Groups without tools are left out: under `strict_groups` the request would be denied.
-        let kept = kept.filter(|it| *it == EVERY || guard.has_tools_in_group(it));
-        let kept: Vec<&str> = kept.filter(|it| guard.may_request(principal, it)).collect();
+        let kept = kept.filter(|it| **it == EVERY_GROUP || guard.has_tools_in_group(it));
+        let kept: Vec<&GroupName> = kept.filter(|it| guard.may_request(principal, it)).collect();
         let Some(own) = self.facts.groups.first() else {
             return self.ungrouped_remedy();
         };
@@ -81,7 +82,7 @@ impl RemedyContext<'_> {
         let grants = with_group(&guard.granted_groups(principal), own);
         let mut text = format!(
             "Grant group '{own}': set `{entry}.groups: [{}]` in the policy.",
-            grants.join(", ")
+            joined(&grants)
         );
         if !guard.lists_principal(principal) {
             text.push_str(
@@ -91,7 +92,7 @@ impl RemedyContext<'_> {
         }
         let asks_for_all = !self.client.names_groups
             && !guard.has_default_groups(principal)
-            && !grants.contains(&DEFAULT_GROUP);
+            && !grants.contains(&&DEFAULT_GROUP);
         if !asks_for_all {
             text = format!(
                 "{text} {}",
@@ -102,17 +103,17 @@ impl RemedyContext<'_> {
     }
 
     /// How a client requests these groups.
-    fn group_request_hint(&self, groups: &[&str]) -> String {
+    fn group_request_hint(&self, groups: &[&GroupName]) -> String {
         let quoted: Vec<String> = groups.iter().map(|it| format!("\"{it}\"")).collect();
         let means = format!(
             "Let the client ask for it: by the header `Toolwarden-Groups: {}`, by \
              `_meta[\"toolwarden/groups\"]: [{}]`",
-            groups.join(", "),
+            joined(groups),
             quoted.join(", "),
         );
-        let path = groups.iter().all(|it| !it.contains('/'));
+        let path = groups.iter().all(|it| !it.as_str().contains('/'));
         let path = match path {
-            true => format!(", or by the path `/mcp/g/{}`", groups.join(",")),
+            true => format!(", or by the path `/mcp/g/{}`", joined_by(groups, ",")),
             false => String::new(),
         };
         let policy = match self.client.names_groups {
@@ -120,7 +121,7 @@ impl RemedyContext<'_> {
                 ". For clients that name no groups, set `principals.{}.default_groups: [{}]` in the \
                  policy",
                 self.request.principal,
-                groups.join(", ")
+                joined(groups)
             ),
             true => String::new(),
         };
@@ -131,14 +132,14 @@ impl RemedyContext<'_> {
     fn ungrouped_remedy(&self) -> String {
         let (guard, principal) = (self.guard, self.request.principal);
         if guard.grants_every_group(principal) {
-            return self.group_request_hint(&[EVERY]);
+            return self.group_request_hint(&[&EVERY_GROUP]);
         }
         let mut asked = self.request.groups.names();
         let group = asked.find(|it| guard.may_request(principal, it));
         format!(
             "The tool is in no group: set `tools.{}.group: [{}]` in the policy.",
             self.tool,
-            group.unwrap_or(DEFAULT_GROUP)
+            group.unwrap_or(&DEFAULT_GROUP)
         )
     }
 
@@ -170,7 +171,7 @@ impl RemedyContext<'_> {
         } else {
             "the session"
         };
-        match states.iter().find(|it| allowed.contains(it)) {
+        match states.iter().find(|it| allowed.contains(it.as_str())) {
             Some(state) => ways.push(format!(
                 "start {session} in state '{state}' by `_meta[\"toolwarden/state\"]: \"{state}\"` in \
                  its requests up to the first call"
@@ -201,12 +202,21 @@ impl RemedyContext<'_> {
     }
 }
 
-fn with_group<'g>(groups: &[&'g str], more: &'g str) -> Vec<&'g str> {
+fn with_group<'g>(groups: &[&'g GroupName], more: &'g GroupName) -> Vec<&'g GroupName> {
     let mut groups = groups.to_vec();
     if !groups.contains(&more) {
         groups.push(more);
     }
     groups
+}
+
+fn joined(groups: &[&GroupName]) -> String {
+    joined_by(groups, ", ")
+}
+
+fn joined_by(groups: &[&GroupName], separator: &str) -> String {
+    let names: Vec<&str> = groups.iter().map(|it| it.as_str()).collect();
+    names.join(separator)
 }
 
 fn capitalized(text: &str) -> String {

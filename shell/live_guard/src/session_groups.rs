@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use toolwarden_guard::{
-    Denial, EVERY, Gate, GateResult, ReasonCode, RequestedGroups, group_and_parents,
+    Denial, EVERY_GROUP, Gate, GateResult, ReasonCode, RequestedGroups, group_and_parents,
 };
+use toolwarden_model::GroupName;
 
 use super::call::Call;
 use super::decide::SessionContext;
@@ -48,7 +49,7 @@ impl LiveGuard {
         Err(self.refuse_groups(call, &beyond))
     }
 
-    fn refuse_groups(&self, call: &Call<'_>, beyond: &[&str]) -> Denial {
+    fn refuse_groups(&self, call: &Call<'_>, beyond: &[&GroupName]) -> Denial {
         let shared = &self.shared;
         let denial = Denial::groups_beyond_session(beyond);
         let code = denial.code.as_str();
@@ -68,7 +69,7 @@ impl LiveGuard {
 
 impl SessionContext {
     /// The groups that are not within those its session was opened with.
-    fn excess_groups<'g>(&self, wanted: &'g RequestedGroups) -> Vec<&'g str> {
+    fn excess_groups<'g>(&self, wanted: &'g RequestedGroups) -> Vec<&'g GroupName> {
         if self.bounds_groups {
             excess_groups(&self.groups, wanted)
         } else {
@@ -99,10 +100,11 @@ impl SessionContext {
     }
 }
 
-fn excess_groups<'g>(opened: &RequestedGroups, wanted: &'g RequestedGroups) -> Vec<&'g str> {
-    let within = |name: &str| {
-        let mut around = group_and_parents(name);
-        opened.names().any(|it| it == EVERY) || around.any(|it| opened.names().any(|own| own == it))
+fn excess_groups<'g>(opened: &RequestedGroups, wanted: &'g RequestedGroups) -> Vec<&'g GroupName> {
+    let within = |name: &GroupName| {
+        let mut around = group_and_parents(name.as_str());
+        opened.names().any(|it| *it == EVERY_GROUP)
+            || around.any(|it| opened.names().any(|own| *own == *it))
     };
     wanted.names().filter(|name| !within(name)).collect()
 }

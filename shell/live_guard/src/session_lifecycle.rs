@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{Availability, Denial, ReasonCode, RequestedGroups};
+use toolwarden_model::{GroupName, StateName};
 
 use super::call::Call;
 use super::decide::elapsed;
@@ -21,7 +22,7 @@ pub struct RequestLog {
     /// The tools it may reach now.
     pub availability: Availability,
     /// The groups it requests.
-    pub requested_groups: Vec<String>,
+    pub requested_groups: Vec<GroupName>,
     /// How long it has been open.
     pub execution_time: std::time::Duration,
 }
@@ -51,7 +52,7 @@ impl LiveGuard {
             return Err(Denial::too_many_sessions());
         }
         let asked = current.guard.asked(call.principal, groups);
-        let asked: Vec<&str> = asked.names().collect();
+        let asked: Vec<&GroupName> = asked.names().collect();
         let detail = object(json!({
             "requested_groups": asked,
             "granted_groups": granted_groups(&asked, &available),
@@ -72,7 +73,7 @@ impl LiveGuard {
         principal: &str,
         session: &str,
         groups: RequestedGroups,
-        state: &str,
+        state: &StateName,
     ) -> Result<(), Denial> {
         let shared = &self.shared;
         let current = shared.current();
@@ -83,7 +84,7 @@ impl LiveGuard {
         if !shared.sessions.open(
             whose,
             (groups, bounds_groups),
-            SessionStart::Claimed(state.into()),
+            SessionStart::Claimed(state.clone()),
             at,
         ) {
             return Err(Denial::too_many_sessions());
@@ -130,7 +131,7 @@ impl LiveGuard {
         let asked = current.guard.asked(principal, &open.groups);
         Some(RequestLog {
             request_id: session.to_owned(),
-            requested_groups: asked.names().map(str::to_owned).collect(),
+            requested_groups: asked.names().cloned().collect(),
             execution_time: elapsed(open.started, now),
             session: open,
             availability,
@@ -170,8 +171,8 @@ impl RequestLog {
         let transitions = self.session.transitions.iter().map(|step| {
             json!({
                 "tool": *step.tool,
-                "from": *step.from,
-                "to": *step.to,
+                "from": step.from,
+                "to": step.to,
                 "timestamp": format!("{:.3}", step.at),
             })
         });
@@ -179,7 +180,7 @@ impl RequestLog {
         json!({
             "request_id": self.request_id,
             "requested_groups": self.requested_groups,
-            "initial_state": *self.session.initial_state,
+            "initial_state": self.session.initial_state,
             "state_transitions": transitions.collect::<Vec<_>>(),
             "available_tools": available.map(|it| &**it).collect::<Vec<_>>(),
             "filtered_by_group": left_out(ReasonCode::FilteredByGroup),
@@ -190,8 +191,8 @@ impl RequestLog {
 }
 
 /// The requested groups that were not left out.
-fn granted_groups<'g>(asked: &[&'g str], available: &Availability) -> Vec<&'g str> {
+fn granted_groups<'g>(asked: &[&'g GroupName], available: &Availability) -> Vec<&'g GroupName> {
     let kept = asked.iter().copied();
-    kept.filter(|name| !available.dropped_groups.iter().any(|it| it == name))
+    kept.filter(|name| !available.dropped_groups.iter().any(|it| it == *name))
         .collect()
 }

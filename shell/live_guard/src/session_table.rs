@@ -9,6 +9,7 @@ use std::time::Duration;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use jiff::Timestamp;
 use toolwarden_guard::{BoundValues, Guard, RequestedGroups};
+use toolwarden_model::{GroupName, StateName};
 
 const SHARDS: usize = 64;
 
@@ -29,9 +30,9 @@ pub struct Session {
     /// The groups it requests, unless a call names others.
     pub groups: RequestedGroups,
     /// Its current state.
-    pub state: Arc<str>,
+    pub state: StateName,
     /// Its initial state.
-    pub initial_state: Arc<str>,
+    pub initial_state: StateName,
     /// When it was opened.
     pub opened: Timestamp,
     /// Its latest changes of state.
@@ -60,9 +61,9 @@ pub struct SessionSummary {
     /// Its name; empty for the principal's default session.
     pub session: String,
     /// Its state.
-    pub state: String,
+    pub state: StateName,
     /// The groups it requests.
-    pub groups: Vec<String>,
+    pub groups: Vec<GroupName>,
     /// When it was opened.
     pub opened: Timestamp,
     /// When it was last used.
@@ -74,15 +75,15 @@ pub struct SessionSummary {
 pub(crate) enum SessionStart {
     /// In the initial state of its principal; until its first transition the client may still name another
     /// state.
-    Initial(Arc<str>),
+    Initial(StateName),
     /// In the state that its client or the host names.
-    Claimed(Arc<str>),
+    Claimed(StateName),
 }
 
 /// The parts of an open session that a call needs.
 #[derive(Debug)]
 pub(crate) struct OpenSession {
-    pub(crate) state: Arc<str>,
+    pub(crate) state: StateName,
     pub(crate) groups: RequestedGroups,
     /// Whether requests may ask for no more than these groups.
     pub(crate) bounds_groups: bool,
@@ -120,9 +121,9 @@ pub struct Transition {
     /// The tool whose success caused it.
     pub tool: Arc<str>,
     /// The previous state.
-    pub from: Arc<str>,
+    pub from: StateName,
     /// The new state.
-    pub to: Arc<str>,
+    pub to: StateName,
     /// When.
     pub at: Timestamp,
 }
@@ -213,7 +214,7 @@ impl SessionTable {
         let session = shard.principals.get(whose.principal)?.get(whose.session)?;
         let fresh = session.is_fresh(now, idle);
         fresh.then(|| OpenSession {
-            state: Arc::clone(&session.state),
+            state: session.state.clone(),
             groups: session.groups.clone(),
             bounds_groups: session.bounds_groups,
             state_used: session.state_used,
@@ -264,7 +265,7 @@ impl SessionTable {
     pub(crate) fn advance(
         &self,
         whose: SessionKey<'_>,
-        initial: &Arc<str>,
+        initial: &StateName,
         (step, bound): (Transition, BoundValues),
         claim: Option<StateClaim>,
         at: SessionTime,
@@ -275,7 +276,7 @@ impl SessionTable {
         if shard.get_live(whose, at).is_none() {
             let session = Session::new(
                 RequestedGroups::Default,
-                SessionStart::Initial(Arc::clone(initial)),
+                SessionStart::Initial(initial.clone()),
                 at,
             );
             if !self.insert(&mut shard, whose, session, at) {
@@ -293,7 +294,7 @@ impl SessionTable {
     pub(crate) fn claim(
         &self,
         whose: SessionKey<'_>,
-        state: &Arc<str>,
+        state: &StateName,
         stay: Option<StateClaim>,
         at: SessionTime,
     ) -> ClaimOutcome {
@@ -301,7 +302,7 @@ impl SessionTable {
             return ClaimOutcome::Full;
         };
         if shard.get_live(whose, at).is_none() {
-            let start = SessionStart::Initial(Arc::clone(state));
+            let start = SessionStart::Initial(state.clone());
             let session = Session::new(RequestedGroups::Default, start, at);
             if !self.insert(&mut shard, whose, session, at) {
                 return ClaimOutcome::Full;
@@ -419,7 +420,7 @@ impl Session {
         };
         Self {
             groups,
-            initial_state: Arc::clone(&state),
+            initial_state: state.clone(),
             state,
             opened: at.wall,
             transitions: VecDeque::new(),
@@ -434,10 +435,10 @@ impl Session {
         }
     }
 
-    fn start_in(&mut self, state: Arc<str>, now: u64) {
+    fn start_in(&mut self, state: StateName, now: u64) {
         if !self.settled {
             self.settled = true;
-            self.initial_state = Arc::clone(&state);
+            self.initial_state = state.clone();
             if self.state != state {
                 self.entries += 1;
                 self.state_used = false;
@@ -458,10 +459,10 @@ impl Session {
         SessionSummary {
             principal: principal.to_owned(),
             session: session.to_owned(),
-            state: self.state.to_string(),
+            state: self.state.clone(),
             groups: {
                 let asked = guard.asked(principal, &self.groups);
-                asked.names().map(ToOwned::to_owned).collect()
+                asked.names().cloned().collect()
             },
             opened: self.opened,
             last_used: at.wall.checked_sub(unused).unwrap_or(self.opened),
@@ -472,7 +473,7 @@ impl Session {
         u128::from(now.saturating_sub(self.used)) <= idle.as_nanos()
     }
 
-    fn claim(&mut self, state: &Arc<str>) -> ClaimOutcome {
+    fn claim(&mut self, state: &StateName) -> ClaimOutcome {
         if self.state_used || self.state != *state {
             return ClaimOutcome::AlreadyUsed;
         }
@@ -515,7 +516,7 @@ impl Session {
         if self.state != step.from {
             return TransitionOutcome::StateChanged;
         }
-        self.state = Arc::clone(&step.to);
+        self.state = step.to.clone();
         self.enter(bound);
         let after = Duration::from_nanos(now.saturating_sub(self.entered));
         self.entered = now;
@@ -549,7 +550,7 @@ mod tests {
     }
 
     fn initial(state: &str) -> SessionStart {
-        SessionStart::Initial(state.into())
+        SessionStart::Initial(StateName::new(state))
     }
 
     #[test]
@@ -592,11 +593,11 @@ mod tests {
             principal: "a",
             session: "1",
         };
-        let state: Arc<str> = "approved".into();
+        let state = StateName::new("approved");
         assert!(sessions.open(
             whose,
             (RequestedGroups::Default, false),
-            SessionStart::Claimed(Arc::clone(&state)),
+            SessionStart::Claimed(state.clone()),
             moment(0)
         ));
         let stay = || {
@@ -608,8 +609,8 @@ mod tests {
         assert!(matches!(first, ClaimOutcome::Taken(_)), "{first:?}");
         let renewal = Transition {
             tool: "renew".into(),
-            from: Arc::clone(&state),
-            to: Arc::clone(&state),
+            from: state.clone(),
+            to: state.clone(),
             at: Timestamp::UNIX_EPOCH,
         };
         let other = BoundValues::default();

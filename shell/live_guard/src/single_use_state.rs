@@ -1,9 +1,8 @@
 //! Approvals at run time: which call has claimed a single-use state, and which arguments calls must repeat.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use toolwarden_guard::{Availability, Denial, GateResult, Guard, INITIAL_STATE, Permit, Request};
+use toolwarden_model::StateName;
 
 use super::call::Call;
 use super::decide::SessionContext;
@@ -65,7 +64,7 @@ impl GuardState {
             return Ok(None);
         };
         let state = standing.state.clone();
-        let state = state.unwrap_or_else(|| Arc::from(INITIAL_STATE));
+        let state = state.unwrap_or_else(|| INITIAL_STATE.clone());
         let at = self.session_time(guard, now);
         match self
             .sessions
@@ -90,7 +89,7 @@ impl GuardState {
 
 /// The denial of a call that would use a single-use state which is used up. Only tools use states: reading
 /// does not advance a workflow.
-fn state_used_denial(guard: &Guard, call: &Call<'_>, state: &str) -> Option<Denial> {
+fn state_used_denial(guard: &Guard, call: &Call<'_>, state: &StateName) -> Option<Denial> {
     match call.feature {
         Some(_) => None,
         None => guard.used_up(call.tool, state),

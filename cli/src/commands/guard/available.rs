@@ -1,5 +1,6 @@
 use serde_json::json;
 use toolwarden_guard::{Availability, INITIAL_STATE, ReasonCode, Request, RequestedGroups};
+use toolwarden_model::StateName;
 
 use super::policy;
 use super::policy_location::PolicyLocation;
@@ -19,8 +20,9 @@ pub(super) fn run(args: &AvailableArgs) -> Result<CommandOutcome, CliError> {
     };
     let groups = loaded.guard.asked(&args.principal, &groups).into_owned();
     let given = args.state.as_deref().filter(|it| !it.is_empty());
+    let given = given.map(StateName::new);
     let initial = loaded.guard.initial_state(&args.principal);
-    let state = given.or(initial.map(|it| &**it)).unwrap_or(INITIAL_STATE);
+    let state = given.as_ref().or(initial).unwrap_or(&INITIAL_STATE);
     let request = Request {
         principal: &args.principal,
         groups: &groups,
@@ -74,13 +76,13 @@ fn text(found: &Availability) -> String {
     for group in &found.unknown_groups {
         out.push_str(&format!(
             "{warning}no tool is in group `{}`{warning:#}\n",
-            escape_controls(group)
+            escape_controls(group.as_str())
         ));
     }
     for group in &found.dropped_groups {
         out.push_str(&format!(
             "{warning}group `{}` is not granted and was left out{warning:#}\n",
-            escape_controls(group)
+            escape_controls(group.as_str())
         ));
     }
     let names = found

@@ -13,6 +13,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use toolwarden_guard::{REDACTED, RequestedGroups};
 use toolwarden_live_guard::{Call, LiveGuard, UNKNOWN_PRINCIPAL};
+use toolwarden_model::StateName;
 use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{JsonError, Object, Parsed, parse, type_name};
 
@@ -31,7 +32,7 @@ pub(super) struct CallInput {
     pub(super) principal: String,
     pub(super) session: Option<String>,
     pub(super) groups: Option<RequestedGroups>,
-    pub(super) state: Option<String>,
+    pub(super) state: Option<StateName>,
     pub(super) arguments: Arc<Value>,
     pub(super) attributes: BTreeMap<String, Value>,
     pub(super) at: Option<Timestamp>,
@@ -48,7 +49,7 @@ pub(super) struct LoggedDecision {
     pub(super) allowed: bool,
     pub(super) code: String,
     /// Where the session stood.
-    pub(super) state: Option<String>,
+    pub(super) state: Option<StateName>,
 }
 
 /// One line of a file: a call, how an earlier one ended, or something else out of the log.
@@ -120,7 +121,7 @@ impl CallInput {
             principal: &self.principal,
             session: self.session.as_deref(),
             groups: self.groups.clone(),
-            state: self.state.as_deref(),
+            state: self.state.as_ref(),
             arguments: Arc::clone(&self.arguments),
             attributes: self.attributes.clone(),
             variant: None,
@@ -338,7 +339,7 @@ fn parse_call(object: &Object, line: usize) -> Result<CallInput, CallProblem> {
         principal: text("principal")?.unwrap_or_else(|| UNKNOWN_PRINCIPAL.to_owned()),
         session: text("session")?,
         groups: groups(said.get("group").copied())?,
-        state: text("state")?,
+        state: text("state")?.map(StateName::new),
         arguments: Arc::new(arguments(said.get("arguments").copied())?),
         attributes: attributes(said.get("attributes").copied())?,
         at: text("at")?.map(|text| time("at", &text)).transpose()?,
@@ -473,9 +474,7 @@ fn parse_record(record: &Object, line: usize) -> Result<CallLine, CallProblem> {
                     .and_then(Value::as_bool)
                     .unwrap_or(false),
                 code,
-                state: within("state")
-                    .and_then(Value::as_str)
-                    .map(ToOwned::to_owned),
+                state: within("state").and_then(Value::as_str).map(StateName::new),
             }),
         }))),
         _ => Ok(CallLine::Other),

@@ -47,7 +47,7 @@ fn text(groups: &[GroupSummary], asked: bool) -> String {
     let mut out = String::new();
     let width = groups
         .iter()
-        .map(|it| escape_controls(&it.name).chars().count());
+        .map(|it| escape_controls(it.name.as_str()).chars().count());
     let width = width.max().unwrap_or_default();
     for group in groups {
         let granted = match (asked, group.granted) {
@@ -63,7 +63,7 @@ fn text(groups: &[GroupSummary], asked: bool) -> String {
         };
         out.push_str(&format!(
             "{granted}{:width$}  {tools}\n",
-            escape_controls(&group.name)
+            escape_controls(group.name.as_str())
         ));
         let indent = if asked { "       " } else { "  " };
         if let Some(description) = &group.description {

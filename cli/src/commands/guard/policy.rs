@@ -8,6 +8,7 @@ use toolwarden_guard::{Circumstances, Guard, RequestedGroups};
 use toolwarden_live_guard::{
     AuditLog, Clock, LiveGuard, LoadedPolicy, ManualClock, UNKNOWN_PRINCIPAL,
 };
+use toolwarden_model::StateName;
 
 use super::policy_location::PolicyLocation;
 use crate::args::{CallArgs, CircumstancesArgs};
@@ -78,7 +79,7 @@ pub(super) fn assume_state(guard: &LiveGuard, args: &CallArgs) -> Result<(), Cli
     };
     let principal = args.principal.as_deref().unwrap_or(UNKNOWN_PRINCIPAL);
     let groups = RequestedGroups::Default;
-    let restored = guard.restore_session(principal, "", groups, state);
+    let restored = guard.restore_session(principal, "", groups, &StateName::new(state));
     Ok(restored.map_err(GuardError::Session)?)
 }
 

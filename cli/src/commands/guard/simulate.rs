@@ -151,14 +151,14 @@ impl PolicyReplay {
     /// A log may begin in the middle of a session: it stands where its first record says. Where the
     /// policy lets a client start there, it is taken for the client's word.
     fn restore_state<'w>(&self, written: &'w CallInput, call: &mut Call<'w>) {
-        let Some(state) = written.recorded.as_ref().and_then(|it| it.state.as_deref()) else {
+        let Some(state) = written.recorded.as_ref().and_then(|it| it.state.as_ref()) else {
             return;
         };
         let session = written.session.as_deref().unwrap_or_default();
-        if state == INITIAL_STATE || self.guard.session(&written.principal, session).is_some() {
+        if *state == INITIAL_STATE || self.guard.session(&written.principal, session).is_some() {
             return;
         }
-        if self.initial_states.contains(state) {
+        if self.initial_states.contains(state.as_str()) {
             call.state = Some(state);
             return;
         }

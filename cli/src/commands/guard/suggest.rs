@@ -1,5 +1,6 @@
 //! Grants that would have sufficed, from the audit log.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -94,25 +95,33 @@ fn text(suggestions: &[GrantSuggestion], calls: u64) -> String {
             count_text(made, "allowed call"),
             count_text(tools as u64, "tool")
         ));
-        let mut line = |style: anstyle::Style, title: &str, names: &BTreeSet<String>| {
+        let mut line = |style: anstyle::Style, title: &str, names: Vec<&str>| {
             if !names.is_empty() {
-                let names: Vec<String> = names.iter().map(|it| escape_controls(it)).collect();
+                let names: Vec<String> = names.into_iter().map(escape_controls).collect();
                 let names = names.join(", ");
                 out.push_str(&format!("  {style}{title}{style:#} {names}\n"));
             }
         };
-        line(good, "sufficient groups:", &suggestion.groups);
-        line(good, "sufficient permissions:", &suggestion.permissions);
+        line(good, "sufficient groups:", texts(&suggestion.groups));
+        line(
+            good,
+            "sufficient permissions:",
+            texts(&suggestion.permissions),
+        );
         let roles: BTreeSet<String> = suggestion.roles.iter().take(1).cloned().collect();
-        line(good, "sufficient role:", &roles);
-        line(warning, "unused groups:", &suggestion.unused_groups);
+        line(good, "sufficient role:", texts(&roles));
+        line(warning, "unused groups:", texts(&suggestion.unused_groups));
         line(
             warning,
             "unused permissions:",
-            &suggestion.unused_permissions,
+            texts(&suggestion.unused_permissions),
         );
-        line(warning, "unused roles:", &suggestion.unused_roles);
-        line(dim, "tools the policy does not name:", &suggestion.unlisted);
+        line(warning, "unused roles:", texts(&suggestion.unused_roles));
+        line(
+            dim,
+            "tools the policy does not name:",
+            texts(&suggestion.unlisted),
+        );
     }
     out.push_str(&format!(
         "{dim}from {} in the audit log{dim:#}\n",
@@ -126,4 +135,8 @@ fn count_text(count: u64, what: &str) -> String {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
     }
+}
+
+fn texts<N: Borrow<str>>(names: &BTreeSet<N>) -> Vec<&str> {
+    names.iter().map(N::borrow).collect()
 }

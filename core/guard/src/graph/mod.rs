@@ -12,6 +12,8 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::StateName;
+
 use crate::policy::{INITIAL_STATE, Policy, StateSet};
 
 pub use dot::dot;
@@ -84,10 +86,10 @@ impl Graph {
     pub fn of(policy: &Policy) -> Self {
         let steps = policy.tools.iter().map(|tool| WorkflowTool {
             tool: &tool.name,
-            next: tool.next_state.as_deref(),
+            next: tool.next_state.as_ref().map(StateName::as_str),
             states: match &tool.states {
                 StateSet::Every => None,
-                StateSet::Only(states) => Some(states.iter().map(String::as_str).collect()),
+                StateSet::Only(states) => Some(states.iter().map(StateName::as_str).collect()),
             },
         });
         let initial = &policy.sessions.initial_states;
@@ -186,7 +188,7 @@ impl Graph {
 
 /// Whether a session may start in a state; a client may name the state, but need not.
 fn starts_in(initial: &StateSet, state: &str) -> bool {
-    state == INITIAL_STATE || initial.contains(state)
+    INITIAL_STATE == *state || initial.contains(state)
 }
 
 fn named_states<'s>(steps: &[WorkflowTool<'s>], initial: &'s StateSet) -> Vec<&'s str> {
@@ -196,8 +198,8 @@ fn named_states<'s>(steps: &[WorkflowTool<'s>], initial: &'s StateSet) -> Vec<&'
         names.extend(step.states.iter().flatten());
     }
     if let StateSet::Only(states) = initial {
-        names.extend(states.iter().map(String::as_str));
+        names.extend(states.iter().map(StateName::as_str));
     }
-    names.insert(INITIAL_STATE);
+    names.insert(INITIAL_STATE.as_str());
     names.into_iter().collect()
 }

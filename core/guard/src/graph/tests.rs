@@ -1,5 +1,6 @@
 use super::*;
 use crate::Document;
+use toolwarden_model::StateName;
 
 fn graph(text: &str) -> Graph {
     let document = Document::read(text).unwrap();
@@ -41,9 +42,10 @@ fn hostile() -> Graph {
     let mut policy = Policy::default();
     for (number, name) in HOSTILE.iter().enumerate() {
         let mut tool = crate::policy::ToolPolicy::new(name);
-        let next = HOSTILE.get(number + 1).unwrap_or(&INITIAL_STATE);
-        tool.next_state = Some((*next).to_owned());
-        tool.states = StateSet::Only(BTreeSet::from([(*name).to_owned()]));
+        let next = HOSTILE.get(number + 1).copied();
+        let next = next.unwrap_or(INITIAL_STATE.as_str());
+        tool.next_state = Some(StateName::new(next));
+        tool.states = StateSet::Only(BTreeSet::from([StateName::new(*name)]));
         policy.tools.push(tool);
     }
     Graph::of(&policy)
@@ -256,8 +258,8 @@ fn what_is_too_large_to_read_is_left_out_and_told() {
     let mut policy = Policy::default();
     for number in 0..3000 {
         let mut tool = crate::policy::ToolPolicy::new(&format!("t{number}"));
-        tool.states = StateSet::Only(BTreeSet::from([format!("s{number:04}")]));
-        tool.next_state = Some(format!("s{:04}", (number * 17 + 1) % 3000));
+        tool.states = StateSet::Only(BTreeSet::from([StateName::new(format!("s{number:04}"))]));
+        tool.next_state = Some(StateName::new(format!("s{:04}", (number * 17 + 1) % 3000)));
         policy.tools.push(tool);
     }
     policy

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_model::Fingerprint;
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{Fingerprint, StateName};
 
 use super::gates::GateResult;
 use super::request::{Availability, UnavailableTool};
@@ -36,11 +36,11 @@ impl BoundValues {
 impl GuardedTool {
     /// Whether a call of the tool uses the approval that a state stands for. It does if the tool names the
     /// state.
-    fn uses_approval(&self, state: &str) -> bool {
+    fn uses_approval(&self, state: &StateName) -> bool {
         self.uses_state && self.states.is_some() && self.available_in(state)
     }
 
-    fn used_up(&self, state: &str) -> Denial {
+    fn used_up(&self, state: &StateName) -> Denial {
         let name = &self.name;
         let reason = format!(
             "state '{state}' allows one call, and a call was permitted in it before; tool '{name}' needs the \
@@ -75,7 +75,7 @@ impl GuardedTool {
     /// Denies arguments that differ from those the state was entered with.
     fn check_bound_values(
         &self,
-        state: &str,
+        state: &StateName,
         bound: &BoundValues,
         arguments: &Value,
     ) -> Result<(), Denial> {
@@ -136,7 +136,7 @@ impl Permit {
     /// The tool uses the approval, and a bound value is missing or different.
     pub fn check_approval(
         self,
-        state: &str,
+        state: &StateName,
         bound: &BoundValues,
         arguments: &Value,
     ) -> Result<Self, Denial> {
@@ -148,7 +148,7 @@ impl Permit {
 impl Guard {
     /// Whether one call of a tool uses up a state.
     #[must_use]
-    pub fn is_single_use(&self, tool: &str, state: &str) -> bool {
+    pub fn is_single_use(&self, tool: &str, state: &StateName) -> bool {
         self.single_use.contains(state) && self.tool(tool).is_some_and(|it| it.uses_approval(state))
     }
 
@@ -159,14 +159,14 @@ impl Guard {
     }
 
     /// The denial of another call of a tool in a state that is used up.
-    pub fn used_up(&self, tool: &str, state: &str) -> Option<Denial> {
+    pub fn used_up(&self, tool: &str, state: &StateName) -> Option<Denial> {
         let known = self.tool(tool).filter(|_| self.is_single_use(tool, state));
         known.map(|it| it.used_up(state))
     }
 
     /// The tools that are available when the session's state is used up.
     #[must_use]
-    pub fn without_used_state(&self, mut found: Availability, state: &str) -> Availability {
+    pub fn without_used_state(&self, mut found: Availability, state: &StateName) -> Availability {
         let Availability {
             available,
             unavailable: left_out,
@@ -191,7 +191,7 @@ impl Guard {
     pub fn explain_approval(
         &self,
         steps: &mut [GateResult],
-        (tool, state): (&str, &str),
+        (tool, state): (&str, &StateName),
         used: bool,
         bound: &BoundValues,
         arguments: &Value,

@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_model::Fingerprint;
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{Fingerprint, StateName};
 
 use super::features::Features;
 use super::groups::GroupTable;
@@ -13,7 +13,9 @@ use super::{
     ToolId, ToolTable,
 };
 use crate::input::SchemaCheck;
-use crate::policy::{DEFAULT_GROUP, EVERY, Grants, NamePattern, Policy, StateSet, ToolPolicy};
+use crate::policy::{
+    DEFAULT_GROUP, EVERY_GROUP, Grants, NamePattern, Policy, StateSet, ToolPolicy,
+};
 
 /// A schema in a policy that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl Guard {
     #[must_use]
     pub fn new(policy: Policy) -> (Self, Vec<UnusableSchema>) {
         let mut groups = GroupTable::default();
-        groups.intern(DEFAULT_GROUP);
+        groups.intern(&DEFAULT_GROUP);
         let mut patterns = PermissionPatterns::default();
         let mut tools = ToolTable {
             list: Vec::with_capacity(policy.tools.len()),
@@ -211,16 +213,15 @@ impl ToolTable {
                 None
             }
             StateSet::Only(states) => {
-                let states = states.iter().map(|state| Arc::from(state.as_str()));
-                let states: Box<[Arc<str>]> = states.collect();
-                self.states.extend(states.iter().map(Arc::clone));
+                let states: Box<[StateName]> = states.iter().cloned().collect();
+                self.states.extend(states.iter().cloned());
                 Some(states)
             }
         };
-        let next_state: Option<Arc<str>> = tool.next_state.as_deref().map(Arc::from);
+        let next_state = tool.next_state.clone();
         if let Some(next) = &next_state {
             self.tools_leading_to
-                .entry(Arc::clone(next))
+                .entry(next.clone())
                 .or_default()
                 .push(id);
         }
@@ -329,25 +330,24 @@ impl ProfileBuilder<'_> {
             self.add(&mut profile, grants);
         }
         if !says_groups {
-            profile.groups.push(self.groups.intern(DEFAULT_GROUP));
+            profile.groups.push(self.groups.intern(&DEFAULT_GROUP));
         }
         profile.sort();
-        let groups = policy.default_groups(grants);
-        profile.default_groups = groups.map(|it| it.into_iter().map(Box::from).collect());
-        profile.initial_state = policy.initial_state(grants).map(Arc::from);
+        profile.default_groups = policy.default_groups(grants);
+        profile.initial_state = policy.initial_state(grants);
         profile
     }
 
     fn add(&mut self, profile: &mut Profile, grants: &Grants) {
         for group in grants.groups.iter().flatten() {
-            if group == EVERY {
+            if *group == EVERY_GROUP {
                 profile.every_group = true;
             } else {
                 profile.groups.push(self.groups.intern(group));
             }
         }
         for group in &grants.deny.groups {
-            if group == EVERY {
+            if *group == EVERY_GROUP {
                 profile.denies_every_group = true;
             } else {
                 profile.denied_groups.push(self.groups.intern(group));

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolwarden_model::GroupName;
+
 use super::groups::{ActiveGroups, GroupTable};
 use super::profile::PermissionPatterns;
 use super::request::{Request, RequestScope};
@@ -169,7 +171,7 @@ fn compile_feature(rules: &ToolPolicy, groups: &mut GroupTable) -> GuardedTool {
     let (own, reachable_by) = groups.of_tool(&rules.groups);
     let states = match &rules.states {
         StateSet::Every => None,
-        StateSet::Only(states) => Some(states.iter().map(|it| Arc::from(it.as_str())).collect()),
+        StateSet::Only(states) => Some(states.iter().cloned().collect()),
     };
     let required = rules
         .permissions
@@ -361,9 +363,9 @@ pub struct ReachableFeatures {
     /// For each feature, in the given order, whether the request may reach it.
     pub admitted: Vec<bool>,
     /// Requested groups that are empty.
-    pub unknown_groups: Vec<String>,
+    pub unknown_groups: Vec<GroupName>,
     /// Requested groups that were not granted and were left out.
-    pub dropped_groups: Vec<String>,
+    pub dropped_groups: Vec<GroupName>,
 }
 
 /// The method that completes arguments.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use toolwarden_model::{GroupName, StateName};
 
 use super::features::Feature;
 use super::groups::{ActiveGroups, GroupStatus};
@@ -173,8 +174,9 @@ impl Guard {
                 format!("group '{name}' is off{}", self.off_reason(group, activity)),
             ));
         }
-        let asked: Vec<&str> = request.groups.names().collect();
-        let own: Vec<&str> = tool.groups.iter().map(|id| self.groups.name(*id)).collect();
+        let asked: Vec<&str> = request.groups.names().map(GroupName::as_str).collect();
+        let own = tool.groups.iter().map(|id| self.groups.name(*id).as_str());
+        let own: Vec<&str> = own.collect();
         Err(Denial::new(
             ReasonCode::FilteredByGroup,
             format!(
@@ -244,7 +246,7 @@ impl Guard {
         let calm = check_quarantine(found).map(|()| "it is not quarantined".to_owned());
         told(Gate::Quarantine, Some(calm));
         let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
-        let asked: Vec<&str> = request.groups.names().collect();
+        let asked: Vec<&str> = request.groups.names().map(GroupName::as_str).collect();
         match self.resolve_request(request) {
             Err(denial) => {
                 told(Gate::Group, Some(Err(denial)));
@@ -258,7 +260,7 @@ impl Guard {
                 let grouped = grouped.map(|()| {
                     let left = asked
                         .iter()
-                        .filter(|it| !reach.dropped_groups.iter().any(|no| no == *it));
+                        .filter(|it| !reach.dropped_groups.iter().any(|no| *no == **it));
                     let left: Vec<&str> = left.copied().collect();
                     if left.len() < asked.len() {
                         return format!(
@@ -302,7 +304,7 @@ impl Guard {
         steps
     }
 
-    fn explain_state(&self, tool: &GuardedTool, state: &str) -> Result<String, Denial> {
+    fn explain_state(&self, tool: &GuardedTool, state: &StateName) -> Result<String, Denial> {
         check_state(tool, state).map(|()| match &tool.states {
             None => "it is available in every state".to_owned(),
             Some(_) => format!("it is available in state '{state}'"),
@@ -322,11 +324,16 @@ fn check_quarantine(tool: &GuardedTool) -> Result<(), Denial> {
     Err(Denial::new(ReasonCode::Quarantined, reason))
 }
 
-fn check_state(tool: &GuardedTool, state: &str) -> Result<(), Denial> {
+fn check_state(tool: &GuardedTool, state: &StateName) -> Result<(), Denial> {
     if tool.available_in(state) {
         return Ok(());
     }
-    let states: Vec<&str> = tool.states.iter().flatten().map(|it| &**it).collect();
+    let states: Vec<&str> = tool
+        .states
+        .iter()
+        .flatten()
+        .map(StateName::as_str)
+        .collect();
     Err(Denial::new(
         ReasonCode::FilteredByState,
         format!(

@@ -1,21 +1,24 @@
-use std::sync::Arc;
+use toolwarden_model::GroupName;
 
 use super::{GroupId, NameMap};
 use crate::condition::{Circumstances, Condition, ConditionContext};
 use crate::policy::group_and_parents;
 
+/// The name of an id that no group has.
+static NO_GROUP: GroupName = GroupName::from_static("");
+
 /// Every group that a policy mentions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupTable {
     list: Vec<PolicyGroup>,
-    by_name: NameMap<Arc<str>, GroupId>,
+    by_name: NameMap<GroupName, GroupId>,
     /// Whether any group has a condition.
     pub(super) conditional: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct PolicyGroup {
-    pub(super) name: Arc<str>,
+    pub(super) name: GroupName,
     /// The group and all its parent groups.
     pub(super) chain: Box<[GroupId]>,
     pub(super) condition: Option<Condition>,
@@ -26,20 +29,19 @@ pub(super) struct PolicyGroup {
 
 impl GroupTable {
     /// The number of a group, assigned to it and its parent groups when they first occur.
-    pub(super) fn intern(&mut self, name: &str) -> GroupId {
-        if let Some(id) = self.by_name.get(name) {
+    pub(super) fn intern(&mut self, name: &GroupName) -> GroupId {
+        if let Some(id) = self.by_name.get(name.as_str()) {
             return *id;
         }
-        let parents: Vec<GroupId> = group_and_parents(name)
+        let parents: Vec<GroupId> = group_and_parents(name.as_str())
             .skip(1)
-            .map(|parent| self.intern(parent))
+            .map(|parent| self.intern(&GroupName::new(parent)))
             .collect();
         let id = GroupId::try_from(self.list.len()).unwrap_or(GroupId::MAX);
-        let name: Arc<str> = name.into();
-        self.by_name.insert(Arc::clone(&name), id);
+        self.by_name.insert(name.clone(), id);
         let chain = std::iter::once(id).chain(parents).collect();
         self.list.push(PolicyGroup {
-            name,
+            name: name.clone(),
             chain,
             condition: None,
             tools: 0,
@@ -49,7 +51,7 @@ impl GroupTable {
     }
 
     /// The groups of one more tool, and these together with all their parent groups, both sorted.
-    pub(super) fn of_tool(&mut self, names: &[String]) -> (Box<[GroupId]>, Box<[GroupId]>) {
+    pub(super) fn of_tool(&mut self, names: &[GroupName]) -> (Box<[GroupId]>, Box<[GroupId]>) {
         let mut own: Vec<GroupId> = names.iter().map(|name| self.intern(name)).collect();
         own.sort_unstable();
         own.dedup();
@@ -77,8 +79,8 @@ impl GroupTable {
         self.list.get_mut(id as usize)
     }
 
-    pub(super) fn name(&self, id: GroupId) -> &str {
-        self.get(id).map_or("", |group| &*group.name)
+    pub(super) fn name(&self, id: GroupId) -> &GroupName {
+        self.get(id).map_or(&NO_GROUP, |group| &group.name)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (GroupId, &PolicyGroup)> {

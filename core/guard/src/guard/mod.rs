@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{GroupName, StateName};
 
 use crate::input::SchemaCheck;
 use crate::policy::{
-    AuditRules, EVERY, FeatureKind, OutputMode, Permission, RequestRules, SessionRules, ToolLimits,
-    UnlistedTools,
+    AuditRules, EVERY_GROUP, FeatureKind, OutputMode, Permission, RequestRules, SessionRules,
+    ToolLimits, UnlistedTools,
 };
 use features::Features;
 use groups::GroupTable;
@@ -62,7 +63,7 @@ pub struct Guard {
     requests: RequestRules,
     sessions: SessionRules,
     /// The single-use states.
-    single_use: Arc<BTreeSet<String>>,
+    single_use: Arc<BTreeSet<StateName>>,
     count_invalid: bool,
     unlisted: UnlistedTools,
     audit: AuditRules,
@@ -75,9 +76,9 @@ struct ToolTable {
     list: Vec<Arc<GuardedTool>>,
     by_name: NameMap<Arc<str>, ToolId>,
     /// The states that some tool names as available.
-    states: BTreeSet<Arc<str>>,
+    states: BTreeSet<StateName>,
     /// The states some tool leads to, with those tools.
-    tools_leading_to: BTreeMap<Arc<str>, Vec<ToolId>>,
+    tools_leading_to: BTreeMap<StateName, Vec<ToolId>>,
     /// Whether some tool is available in every state.
     everywhere: bool,
     /// Tools with a definition for some clients only, by name and variant.
@@ -106,8 +107,8 @@ pub(crate) struct GuardedTool {
     /// The groups and all their parent groups, sorted.
     pub(crate) reachable_by: Box<[GroupId]>,
     /// Sorted; `None` means every state.
-    pub(crate) states: Option<Box<[Arc<str>]>>,
-    pub(crate) next_state: Option<Arc<str>>,
+    pub(crate) states: Option<Box<[StateName]>>,
+    pub(crate) next_state: Option<StateName>,
     /// The arguments that calls in the next state must repeat.
     pub(crate) binds: Box<[Pointer]>,
     /// Whether a call uses up the single-use states that the tool names.
@@ -173,13 +174,13 @@ impl Guard {
 
     /// Whether some tool is available in a state.
     #[must_use]
-    pub fn has_tools_in(&self, state: &str) -> bool {
+    pub fn has_tools_in(&self, state: &StateName) -> bool {
         self.tools.everywhere || self.tools.states.contains(state)
     }
 
     /// Whether tools or transitions name a state.
     #[must_use]
-    pub fn knows_state(&self, state: &str) -> bool {
+    pub fn knows_state(&self, state: &StateName) -> bool {
         self.tools.states.contains(state) || self.tools.tools_leading_to.contains_key(state)
     }
 
@@ -191,9 +192,9 @@ impl Guard {
 
     /// Whether a principal may request a group.
     #[must_use]
-    pub fn may_request(&self, principal: &str, group: &str) -> bool {
+    pub fn may_request(&self, principal: &str, group: &GroupName) -> bool {
         let profile = self.profile(principal);
-        if group == EVERY {
+        if *group == EVERY_GROUP {
             return profile.every_group && !profile.denies_every_group;
         }
         profile.grants_group(&self.groups, group)
@@ -201,18 +202,21 @@ impl Guard {
 
     /// Whether a request for a group reaches any tool.
     #[must_use]
-    pub fn has_tools_in_group(&self, group: &str) -> bool {
-        let known = self.groups.id(group).and_then(|id| self.groups.get(id));
+    pub fn has_tools_in_group(&self, group: &GroupName) -> bool {
+        let known = self
+            .groups
+            .id(group.as_str())
+            .and_then(|id| self.groups.get(id));
         known.is_some_and(|group| group.tools > 0)
     }
 
     /// How many of the given tools a request for a group reaches.
     #[must_use]
-    pub fn count_in_group(&self, group: &str, tools: &[Arc<str>]) -> usize {
-        if group == EVERY {
+    pub fn count_in_group(&self, group: &GroupName, tools: &[Arc<str>]) -> usize {
+        if *group == EVERY_GROUP {
             return tools.len();
         }
-        let Some(id) = self.groups.id(group) else {
+        let Some(id) = self.groups.id(group.as_str()) else {
             return 0;
         };
         let tools = tools.iter().filter_map(|name| self.tool(name));
@@ -223,8 +227,8 @@ impl Guard {
 
     /// Whether the policy mentions a group.
     #[must_use]
-    pub fn knows_group(&self, name: &str) -> bool {
-        self.groups.id(name).is_some()
+    pub fn knows_group(&self, name: &GroupName) -> bool {
+        self.groups.id(name.as_str()).is_some()
     }
 
     /// Whether the policy itself names a tool; it does not name tools learned from servers.
@@ -308,10 +312,10 @@ impl GuardedTool {
         format!("{kind} '{}'", name.unwrap_or(&self.name))
     }
 
-    pub(crate) fn available_in(&self, state: &str) -> bool {
+    pub(crate) fn available_in(&self, state: &StateName) -> bool {
         match &self.states {
             None => true,
-            Some(states) => states.iter().any(|it| &**it == state),
+            Some(states) => states.contains(state),
         }
     }
 }

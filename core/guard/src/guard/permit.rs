@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use toolwarden_model::{GroupName, StateName};
 
 use super::GuardedTool;
 use super::gates::{check_input, rate_denial};
@@ -18,8 +19,8 @@ use crate::window::Limit;
 #[must_use = "an admitted call is not yet permitted"]
 pub struct AdmittedCall<'g> {
     tool: Cow<'g, Arc<GuardedTool>>,
-    unknown_groups: Vec<String>,
-    dropped_groups: Vec<String>,
+    unknown_groups: Vec<GroupName>,
+    dropped_groups: Vec<GroupName>,
 }
 
 /// A call that passed the rate gate. The input gate comes next.
@@ -76,13 +77,13 @@ impl<'g> AdmittedCall<'g> {
 
     /// Requested groups that have no tools.
     #[must_use]
-    pub fn unknown_groups(&self) -> &[String] {
+    pub fn unknown_groups(&self) -> &[GroupName] {
         &self.unknown_groups
     }
 
     /// Requested groups that are not granted and were left out.
     #[must_use]
-    pub fn dropped_groups(&self) -> &[String] {
+    pub fn dropped_groups(&self) -> &[GroupName] {
         &self.dropped_groups
     }
 
@@ -127,7 +128,7 @@ impl Permit {
 
     /// The state a successful call leads to.
     #[must_use]
-    pub fn next_state(&self) -> Option<&Arc<str>> {
+    pub fn next_state(&self) -> Option<&StateName> {
         self.tool.next_state.as_ref()
     }
 

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use toolwarden_model::{GroupName, StateName};
+
 use super::groups::GroupTable;
 use super::{GroupId, Guard, NameMap, PatternId, RequiredPermission, ToolId};
 use crate::policy::{
@@ -29,9 +31,9 @@ pub(super) struct Profile {
     /// decides.
     amendments: Vec<(PatternId, bool)>,
     /// The groups of a request that names none, if the policy sets them.
-    pub(super) default_groups: Option<Vec<Box<str>>>,
+    pub(super) default_groups: Option<Vec<GroupName>>,
     /// The initial state of sessions, if the policy sets it.
-    pub(super) initial_state: Option<Arc<str>>,
+    pub(super) initial_state: Option<StateName>,
 }
 
 /// Every permission pattern of a policy.
@@ -44,12 +46,12 @@ pub(super) struct PermissionPatterns {
 impl Profile {
     /// Whether a group, known or unknown, may be requested: it or a parent group is granted, and none of
     /// them is denied.
-    pub(super) fn grants_group(&self, groups: &GroupTable, name: &str) -> bool {
-        if self.denies_every_group || !is_group_name(name) {
+    pub(super) fn grants_group(&self, groups: &GroupTable, name: &GroupName) -> bool {
+        if self.denies_every_group || !is_group_name(name.as_str()) {
             return false;
         }
         let mut granted = self.every_group;
-        for name in group_and_parents(name) {
+        for name in group_and_parents(name.as_str()) {
             let Some(id) = groups.id(name) else { continue };
             if self.denied_groups.binary_search(&id).is_ok() {
                 return false;
@@ -116,7 +118,7 @@ impl Profile {
             if let Some(more) = &other.default_groups {
                 let groups = all.default_groups.get_or_insert_default();
                 let fresh = more.iter().filter(|name| !groups.contains(name));
-                let fresh: Vec<Box<str>> = fresh.cloned().collect();
+                let fresh: Vec<GroupName> = fresh.cloned().collect();
                 groups.extend(fresh);
             }
             if all.initial_state.is_none() {

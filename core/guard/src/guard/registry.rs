@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use toolwarden_model::StateName;
+
 use super::compile::{SchemaCache, UnusableSchema};
 use super::groups::GroupTable;
 use super::{Guard, GuardedTool, ToolTable};
@@ -60,15 +62,15 @@ impl Guard {
     pub fn graph(&self) -> Graph {
         let steps = self.active_tools().map(|tool| WorkflowTool {
             tool: &tool.name,
-            next: tool.next_state.as_deref(),
+            next: tool.next_state.as_ref().map(StateName::as_str),
             states: tool
                 .states
                 .as_ref()
-                .map(|it| it.iter().map(|it| &**it).collect()),
+                .map(|it| it.iter().map(StateName::as_str).collect()),
         });
         let principals = self.principals.list.iter().map(|(_, profile)| profile);
         let profiles = principals.chain([&self.principals.anyone]);
-        let own = profiles.filter_map(|profile| profile.initial_state.as_deref());
+        let own = profiles.filter_map(|profile| profile.initial_state.as_ref());
         let initial = self.sessions.initial_states.with(own);
         Graph::of_tools(&steps.collect::<Vec<_>>(), &initial)
     }

@@ -1,12 +1,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use toolwarden_model::{GroupName, StateName};
+
 use super::groups::ActiveGroups;
 use super::profile::Profile;
 use super::{GroupId, Guard, GuardedTool};
 use crate::condition::Circumstances;
 use crate::decision::{Denial, ReasonCode};
-use crate::policy::{DEFAULT_GROUP, EVERY, ExcessGroups};
+use crate::policy::{DEFAULT_GROUP, EVERY_GROUP, ExcessGroups};
 
 /// A principal's request for tools, in a state.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +18,7 @@ pub struct Request<'r> {
     /// The requested groups.
     pub groups: &'r RequestedGroups,
     /// The state of its session, as the server knows it.
-    pub state: &'r str,
+    pub state: &'r StateName,
     /// The circumstances that conditions are evaluated with.
     pub circumstances: &'r Circumstances,
     /// The variant of clients it comes from; servers may offer it different definitions.
@@ -31,7 +33,7 @@ pub enum RequestedGroups {
     #[default]
     Default,
     /// These groups; an empty list requests no tool at all.
-    Named(Arc<[Box<str>]>),
+    Named(Arc<[GroupName]>),
 }
 
 /// The tools that a request may reach.
@@ -42,9 +44,9 @@ pub struct Availability {
     /// The other tools, each with the reason.
     pub unavailable: Vec<UnavailableTool>,
     /// Requested groups that have no tools.
-    pub unknown_groups: Vec<String>,
+    pub unknown_groups: Vec<GroupName>,
     /// Requested groups that were not granted and were left out.
-    pub dropped_groups: Vec<String>,
+    pub dropped_groups: Vec<GroupName>,
 }
 
 /// A tool that is not available, with the reason.
@@ -62,7 +64,7 @@ pub struct UnavailableTool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSummary {
     /// Its name.
-    pub name: String,
+    pub name: GroupName,
     /// Its purpose.
     pub description: Option<String>,
     /// The tools a request for it reaches, before states and permissions.
@@ -81,16 +83,16 @@ pub(super) struct RequestScope<'g> {
     /// Whether every group is requested and granted.
     pub(super) every: bool,
     pub(super) groups: Vec<GroupId>,
-    pub(super) unknown: Vec<String>,
-    pub(super) dropped_groups: Vec<String>,
+    pub(super) unknown: Vec<GroupName>,
+    pub(super) dropped_groups: Vec<GroupName>,
 }
 
 impl RequestedGroups {
     /// The names of the requested groups.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &GroupName> {
         let (fallback, named) = match self {
-            Self::Default => (Some(DEFAULT_GROUP), None),
-            Self::Named(groups) => (None, Some(groups.iter().map(|group| &**group))),
+            Self::Default => (Some(&DEFAULT_GROUP), None),
+            Self::Named(groups) => (None, Some(groups.iter())),
         };
         fallback.into_iter().chain(named.into_iter().flatten())
     }
@@ -99,7 +101,7 @@ impl RequestedGroups {
 impl RequestedGroups {
     /// The names, if the request gives any.
     #[must_use]
-    pub fn named(&self) -> Option<Arc<[Box<str>]>> {
+    pub fn named(&self) -> Option<Arc<[GroupName]>> {
         match self {
             Self::Default => None,
             Self::Named(groups) => Some(Arc::clone(groups)),
@@ -120,9 +122,9 @@ impl Availability {
     }
 }
 
-impl<S: Into<Box<str>>> FromIterator<S> for RequestedGroups {
+impl<S: Into<Arc<str>>> FromIterator<S> for RequestedGroups {
     fn from_iter<I: IntoIterator<Item = S>>(groups: I) -> Self {
-        Self::Named(groups.into_iter().map(Into::into).collect())
+        Self::Named(groups.into_iter().map(GroupName::new).collect())
     }
 }
 
@@ -143,7 +145,7 @@ impl Guard {
             self.extend_scope(&mut reach, name);
         }
         if !reach.dropped_groups.is_empty() && self.requests.excess == ExcessGroups::Reject {
-            let excess = reach.dropped_groups.join(", ");
+            let excess = joined(&reach.dropped_groups);
             return Err(Denial::new(
                 ReasonCode::GroupsNotGranted,
                 format!("Insufficient permissions for requested tool groups: {excess}"),
@@ -171,10 +173,10 @@ impl Guard {
             return Cow::Borrowed(groups);
         }
         let profile = self.profile(principal);
-        let names: Vec<&str> = match &profile.default_groups {
-            Some(groups) => groups.iter().map(|group| &**group).collect(),
-            None if profile.grants_group(&self.groups, DEFAULT_GROUP) => {
-                if !self.requests.strict_groups || self.has_tools_in_group(DEFAULT_GROUP) {
+        let names: Vec<&GroupName> = match &profile.default_groups {
+            Some(groups) => groups.iter().collect(),
+            None if profile.grants_group(&self.groups, &DEFAULT_GROUP) => {
+                if !self.requests.strict_groups || self.has_tools_in_group(&DEFAULT_GROUP) {
                     return Cow::Borrowed(groups);
                 }
                 Vec::new()
@@ -183,23 +185,24 @@ impl Guard {
         };
         // The client named none of these, so none may count as unknown or as exceeding its grants.
         let usable = names.into_iter().filter(|name| {
-            self.may_request(principal, name) && (*name == EVERY || self.has_tools_in_group(name))
+            self.may_request(principal, name)
+                && (**name == EVERY_GROUP || self.has_tools_in_group(name))
         });
-        Cow::Owned(usable.collect())
+        Cow::Owned(RequestedGroups::Named(usable.cloned().collect()))
     }
 
     /// The state in which the sessions of a principal start unless its client names another.
     #[must_use]
-    pub fn initial_state(&self, principal: &str) -> Option<&Arc<str>> {
+    pub fn initial_state(&self, principal: &str) -> Option<&StateName> {
         self.profile(principal).initial_state.as_ref()
     }
 
     /// Every group that a principal is granted by name; only `*` if it may request every group.
     #[must_use]
-    pub fn granted_groups(&self, principal: &str) -> Vec<&str> {
+    pub fn granted_groups(&self, principal: &str) -> Vec<&GroupName> {
         let profile = self.profile(principal);
         if profile.every_group && !profile.denies_every_group {
-            return vec![EVERY];
+            return vec![&EVERY_GROUP];
         }
         let named = profile.groups.iter().map(|id| self.groups.name(*id));
         named
@@ -207,26 +210,26 @@ impl Guard {
             .collect()
     }
 
-    fn extend_scope(&self, reach: &mut RequestScope<'_>, name: &str) {
+    fn extend_scope(&self, reach: &mut RequestScope<'_>, name: &GroupName) {
         let profile = reach.profile;
-        if name == EVERY {
+        if *name == EVERY_GROUP {
             if profile.every_group && !profile.denies_every_group {
                 reach.every = true;
             } else {
-                reach.dropped_groups.push(name.to_owned());
+                reach.dropped_groups.push(name.clone());
                 reach.groups.extend(&profile.groups);
             }
             return;
         }
-        let known = self.groups.id(name);
+        let known = self.groups.id(name.as_str());
         if known
             .and_then(|id| self.groups.get(id))
             .is_none_or(|it| it.tools == 0)
         {
-            reach.unknown.push(name.to_owned());
+            reach.unknown.push(name.clone());
         }
         if !profile.grants_group(&self.groups, name) {
-            reach.dropped_groups.push(name.to_owned());
+            reach.dropped_groups.push(name.clone());
         } else if let Some(id) = known {
             reach.groups.push(id);
         }
@@ -270,7 +273,7 @@ impl Guard {
             .groups
             .iter()
             .map(|(id, group)| GroupSummary {
-                name: group.name.to_string(),
+                name: group.name.clone(),
                 description: group.description.clone(),
                 tools: self
                     .tools_reached_by(id)
@@ -289,4 +292,10 @@ impl Guard {
         self.active_tools()
             .filter(move |tool| tool.reachable_by.binary_search(&group).is_ok())
     }
+}
+
+/// Names of groups in a message.
+pub(super) fn joined(groups: &[GroupName]) -> String {
+    let names: Vec<&str> = groups.iter().map(GroupName::as_str).collect();
+    names.join(", ")
 }

@@ -1,17 +1,19 @@
 //! The parts of a policy that concern one tool and one principal, used for remedies.
 
+use toolwarden_model::{GroupName, StateName};
+
 use super::Guard;
-use crate::policy::{EVERY, ExcessGroups, UnlistedTools};
+use crate::policy::{EVERY_GROUP, ExcessGroups, UnlistedTools};
 
 /// The parts of a policy that concern a tool, from the view of one principal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolFacts {
     /// The groups of the tool.
-    pub groups: Vec<String>,
+    pub groups: Vec<GroupName>,
     /// The states it is available in; `None` is every state.
-    pub states: Option<Vec<String>>,
+    pub states: Option<Vec<StateName>>,
     /// The first of its groups, or of their parent groups, that the principal is granted.
-    pub granted_group: Option<String>,
+    pub granted_group: Option<GroupName>,
     /// The required permissions that the principal does not hold.
     pub lacking: Vec<String>,
     /// Whether a deny rule covers one of those.
@@ -29,12 +31,9 @@ impl Guard {
         let mut granted = reaching.filter(|group| profile.grants_group(&self.groups, group));
         let lacking = || tool.required.iter().filter(|it| !profile.holds(it));
         Some(ToolFacts {
-            groups: tool.groups.iter().map(name).map(str::to_owned).collect(),
-            states: tool
-                .states
-                .as_ref()
-                .map(|states| states.iter().map(ToString::to_string).collect()),
-            granted_group: granted.next().map(str::to_owned),
+            groups: tool.groups.iter().map(name).cloned().collect(),
+            states: tool.states.as_ref().map(|states| states.to_vec()),
+            granted_group: granted.next().cloned(),
             lacking: lacking().map(|it| it.permission.to_string()).collect(),
             lacking_is_denied: lacking().any(|it| profile.denies_permission(it)),
         })
@@ -42,11 +41,11 @@ impl Guard {
 
     /// The request attributes that conditions read, each with a group whose condition reads it.
     #[must_use]
-    pub fn condition_attributes(&self) -> std::collections::BTreeMap<String, String> {
+    pub fn condition_attributes(&self) -> std::collections::BTreeMap<String, GroupName> {
         let mut asked = std::collections::BTreeMap::new();
         for (_, group) in self.groups.iter() {
             for name in group.condition.iter().flat_map(|it| it.attributes()) {
-                asked.entry(name).or_insert_with(|| group.name.to_string());
+                asked.entry(name).or_insert_with(|| group.name.clone());
             }
         }
         asked
@@ -67,7 +66,7 @@ impl Guard {
     /// Whether a principal may request every group.
     #[must_use]
     pub fn grants_every_group(&self, principal: &str) -> bool {
-        self.may_request(principal, EVERY)
+        self.may_request(principal, &EVERY_GROUP)
     }
 
     /// Whether a request for more groups than are granted is denied as a whole.

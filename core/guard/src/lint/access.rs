@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::GroupName;
 use toolwarden_model::json::Pointer;
 
 use super::holders::{Holders, ToolAccess, all_grants};
@@ -56,7 +57,7 @@ fn unrequestable_groups(policy: &Policy, holders: &Holders<'_>, report: &mut Lin
     let mut tools_in: BTreeMap<&str, Vec<&ToolPolicy>> = BTreeMap::new();
     for tool in policy.all_rules() {
         for group in &tool.groups {
-            tools_in.entry(group).or_default().push(tool);
+            tools_in.entry(group.as_str()).or_default().push(tool);
         }
     }
     let mut suggestions = Suggestions::among(granted_groups(policy));
@@ -108,7 +109,7 @@ fn unheld_permissions(policy: &Policy, holders: &Holders<'_>, report: &mut LintR
 
 fn unreachable_tools(policy: &Policy, holders: &Holders<'_>, report: &mut LintReport) {
     // Tools with the same groups and permissions share the result, unless a deny rule names one of them.
-    let mut known: BTreeMap<(&[String], &[Permission]), ToolAccess<'_>> = BTreeMap::new();
+    let mut known: BTreeMap<(&[GroupName], &[Permission]), ToolAccess<'_>> = BTreeMap::new();
     for tool in policy.all_rules() {
         let wanted = || holders.tool_query(tool);
         let is_named = tool.kind == FeatureKind::Tool && holders.denies_by_name(&tool.name);
@@ -136,7 +137,7 @@ fn unreachable_tools(policy: &Policy, holders: &Holders<'_>, report: &mut LintRe
                 format!(
                     "no principal can call {kind} `{name}`: no principal may request {}, or a deny rule keeps them \
                      from it",
-                    listed(tool.groups.iter().map(String::as_str))
+                    listed(tool.groups.iter().map(GroupName::as_str))
                 ),
             ),
             ToolAccess::Lacking(permissions) => (
@@ -160,7 +161,7 @@ fn unreachable_tools(policy: &Policy, holders: &Holders<'_>, report: &mut LintRe
 
 fn granted_groups(policy: &Policy) -> BTreeSet<&str> {
     let groups = all_grants(policy).flat_map(|grants| grants.groups.iter().flatten());
-    groups.map(String::as_str).collect()
+    groups.map(GroupName::as_str).collect()
 }
 
 fn granted_permissions(policy: &Policy) -> BTreeSet<&str> {
@@ -174,5 +175,5 @@ fn is_denied(policy: &Policy, group: &str) -> bool {
     let mut holders = principals
         .chain(policy.roles.values())
         .chain([&policy.anyone]);
-    holders.any(|grants| grants.deny.groups.iter().any(|it| it == group))
+    holders.any(|grants| grants.deny.groups.iter().any(|it| *it == *group))
 }

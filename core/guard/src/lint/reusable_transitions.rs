@@ -1,5 +1,7 @@
 //! Transitions that can be taken more than once.
 
+use toolwarden_model::StateName;
+
 use super::{LintReport, LintRule, listed};
 use crate::policy::{Policy, StateSet, ToolPolicy};
 
@@ -22,7 +24,7 @@ pub(super) fn check(policy: &Policy, report: &mut LintReport) {
             let rules = policy.states.get(*state);
             *state != next && !rules.is_some_and(|it| it.single_use)
         });
-        let reusable: Vec<&str> = reusable.map(String::as_str).collect();
+        let reusable: Vec<&str> = reusable.map(StateName::as_str).collect();
         let Some(first) = reusable.first() else {
             continue;
         };

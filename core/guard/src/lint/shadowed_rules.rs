@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::GroupName;
 use toolwarden_model::json::Pointer;
 
 use super::holders::{inherited_roles, principal_grants};
@@ -55,8 +56,13 @@ impl<'p> Rules<'p> {
     fn of(grants: &'p Grants) -> Self {
         Self {
             says_groups: grants.groups.is_some(),
-            groups: grants.groups.iter().flatten().map(String::as_str).collect(),
-            denied_groups: grants.deny.groups.iter().map(String::as_str).collect(),
+            groups: grants
+                .groups
+                .iter()
+                .flatten()
+                .map(GroupName::as_str)
+                .collect(),
+            denied_groups: grants.deny.groups.iter().map(GroupName::as_str).collect(),
             allowed: tree(&grants.permissions),
             denied: tree(&grants.deny.permissions),
             denied_patterns: &grants.deny.permissions,
@@ -113,7 +119,7 @@ impl<'p> ToolGroups<'p> {
 fn reached_by(tool: &ToolPolicy) -> impl Iterator<Item = &str> {
     tool.groups
         .iter()
-        .flat_map(|group| group_and_parents(group))
+        .flat_map(|group| group_and_parents(group.as_str()))
 }
 
 struct ShadowCheck<'p, 'r> {
@@ -123,7 +129,7 @@ struct ShadowCheck<'p, 'r> {
 
 impl ShadowCheck<'_, '_> {
     fn grants(&mut self, own: &Rules<'_>, all: &[&Rules<'_>]) {
-        let groups = self.grants.groups.iter().flatten().map(String::as_str);
+        let groups = self.grants.groups.iter().flatten().map(GroupName::as_str);
         self.duplicates(&["roles"], self.grants.roles.iter().map(String::as_str));
         self.groups(&["groups"], groups, |group| {
             all.iter().find_map(|rules| rules.denies_group(group))
@@ -141,7 +147,7 @@ impl ShadowCheck<'_, '_> {
 
     fn denies(&mut self, own: &Rules<'_>) {
         let deny = &self.grants.deny;
-        let groups = deny.groups.iter().map(String::as_str);
+        let groups = deny.groups.iter().map(GroupName::as_str);
         self.groups(&["deny", "groups"], groups, |_| None);
         self.patterns(
             &["deny", "permissions"],
@@ -222,13 +228,13 @@ impl ShadowCheck<'_, '_> {
     fn idle_denies(&mut self, all: &[&Rules<'_>], tools: &ToolGroups<'_>) {
         let default = !all.iter().any(|rules| rules.says_groups);
         let granted = |group: &str| {
-            (default && group == DEFAULT_GROUP) || all.iter().any(|it| it.groups.contains(group))
+            (default && DEFAULT_GROUP == *group) || all.iter().any(|it| it.groups.contains(group))
         };
         let every = granted(EVERY);
         let deny = &self.grants.deny;
         for (index, group) in deny.groups.iter().enumerate() {
             let mut leading = tools.of_group.get(group.as_str()).into_iter().flatten();
-            let takes = if group == EVERY {
+            let takes = if *group == EVERY {
                 default || all.iter().any(|rules| !rules.groups.is_empty())
             } else {
                 leading.clone().next().is_some() && (every || leading.any(|group| granted(group)))

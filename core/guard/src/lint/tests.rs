@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use toolwarden_model::{GroupName, StateName};
 
 use super::*;
 use crate::Document;
@@ -366,17 +367,20 @@ fn large_policies_take_linear_time() {
     let mut policy = Policy::default();
     for number in 0..10_000 {
         let mut tool = ToolPolicy::new(&format!("tool-{number}"));
-        tool.groups = vec!["shared".to_owned(), format!("area/g{number}")];
+        tool.groups = ["shared".to_owned(), format!("area/g{number}")]
+            .map(GroupName::new)
+            .into();
         tool.permissions = vec![Permission::parse(&format!("db:p{number}")).unwrap()];
-        tool.next_state = Some(format!("s{}", number + 1));
-        tool.states = StateSet::Only(BTreeSet::from([format!("s{number}")]));
+        tool.next_state = Some(StateName::new(format!("s{}", number + 1)));
+        tool.states = StateSet::Only(BTreeSet::from([StateName::new(format!("s{number}"))]));
         policy.tools.push(tool);
         let mut principal = PrincipalPolicy::default();
         principal.grants.pointer = Pointer::of(["principals", &format!("p{number}")]);
-        principal.grants.groups = Some(vec!["shared".to_owned(), format!("misspelled{number}")]);
+        let groups = ["shared".to_owned(), format!("misspelled{number}")];
+        principal.grants.groups = Some(groups.map(GroupName::new).into());
         let pattern = format!("db:p{}", number + 1);
         principal.grants.permissions = vec![PermissionPattern::parse(&pattern).unwrap()];
-        principal.grants.deny.groups = vec![format!("area/g{number}")];
+        principal.grants.deny.groups = vec![GroupName::new(format!("area/g{number}"))];
         policy.principals.insert(format!("p{number}"), principal);
     }
     let findings = lint(&policy);

@@ -7,7 +7,9 @@ use toolwarden_model::json::Pointer;
 use super::holders::{all_grants, inherited_roles, principal_grants};
 use super::{LintReport, LintRule, Suggestions};
 use crate::policy::PatternTree;
-use crate::policy::{DEFAULT_GROUP, EVERY, Grants, PermissionPattern, Policy, group_and_parents};
+use crate::policy::{
+    DEFAULT_GROUP, EVERY, EVERY_GROUP, Grants, PermissionPattern, Policy, group_and_parents,
+};
 
 pub(super) fn check(policy: &Policy, report: &mut LintReport) {
     roles(policy, report);
@@ -37,18 +39,18 @@ fn roles(policy: &Policy, report: &mut LintReport) {
 fn groups(policy: &Policy, report: &mut LintReport) {
     let of_rules = policy.all_rules().flat_map(|tool| &tool.groups);
     let populated: BTreeSet<&str> = of_rules
-        .flat_map(|group| group_and_parents(group))
+        .flat_map(|group| group_and_parents(group.as_str()))
         .collect();
     let mut suggestions = Suggestions::among(populated.iter().copied());
     for name in policy.groups.keys() {
         if !populated.contains(name.as_str()) {
-            let near = suggestions.of(name);
+            let near = suggestions.of(name.as_str());
             let message = format!(
                 "no tool is in group `{name}`{near}; put a tool into it, or remove its description"
             );
             report.add(
                 LintRule::UnusedGroup,
-                Pointer::of(["groups", name]),
+                Pointer::of(["groups", name.as_str()]),
                 message,
             );
         }
@@ -58,10 +60,12 @@ fn groups(policy: &Policy, report: &mut LintReport) {
         for (index, group) in grants.groups.iter().flatten().enumerate() {
             // A request without groups asks for the default group, so granting it is useful even without
             // tools.
-            let special = [EVERY, DEFAULT_GROUP].contains(&group.as_str());
+            let special = [&EVERY_GROUP, &DEFAULT_GROUP].contains(&group);
             let known = populated.contains(group.as_str()) || policy.groups.contains_key(group);
             if !special && !known {
-                granted.add(group, || grants.pointer.child("groups").index(index));
+                granted.add(group.as_str(), || {
+                    grants.pointer.child("groups").index(index)
+                });
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::StateName;
 use toolwarden_model::json::Pointer;
 
 use super::{LintReport, LintRule, listed};
@@ -48,11 +49,11 @@ impl<'p> Workflow<'p> {
         for tool in &policy.tools {
             if let StateSet::Only(states) = &tool.states {
                 for state in states {
-                    workflow.listed_by.entry(state).or_insert(tool);
+                    workflow.listed_by.entry(state.as_str()).or_insert(tool);
                 }
             }
             if let Some(state) = &tool.next_state {
-                workflow.led_to_by.entry(state).or_insert(tool);
+                workflow.led_to_by.entry(state.as_str()).or_insert(tool);
             }
         }
         for edge in &workflow.graph.edges {
@@ -98,7 +99,7 @@ impl<'p> Workflow<'p> {
             let StateSet::Only(states) = &tool.states else {
                 continue;
             };
-            if states.iter().any(|state| self.is_reachable(state)) {
+            if states.iter().any(|state| self.is_reachable(state.as_str())) {
                 continue;
             }
             // The graph omits states that only features besides tools name.
@@ -112,7 +113,7 @@ impl<'p> Workflow<'p> {
                      `available_in_states` for all"
                 )
             } else {
-                let states = listed(states.iter().map(String::as_str));
+                let states = listed(states.iter().map(StateName::as_str));
                 format!("{kind} `{name}` is available only in {states}, which no session reaches")
             };
             let pointer = tool.pointer.child(STATES);
@@ -158,8 +159,12 @@ impl<'p> Workflow<'p> {
             };
             let name = &tool.name;
             let pointer = tool.pointer.child(NEXT);
-            let others = self.graph.states.iter().filter(|state| state.name != *next);
-            if self.is_initial(next) {
+            let others = self
+                .graph
+                .states
+                .iter()
+                .filter(|state| *next != *state.name);
+            if self.is_initial(next.as_str()) {
                 if others.count() > 0 {
                     let message = format!(
                         "tool `{name}` is available in every state and leads to `{next}`: any call \

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use toolwarden_model::{GroupName, StateName};
+
 use super::{DEFAULT_GROUP, EVERY, Grants, Policy, group_and_parents};
 
 impl Policy {
     /// The `default_groups` of a principal or role: its own, else those of all its roles together.
-    pub(crate) fn default_groups(&self, grants: &Grants) -> Option<Vec<String>> {
+    pub(crate) fn default_groups(&self, grants: &Grants) -> Option<Vec<GroupName>> {
         self.default_groups_within(grants, &mut BTreeSet::new())
     }
 
@@ -14,11 +16,11 @@ impl Policy {
         &'p self,
         grants: &'p Grants,
         seen: &mut BTreeSet<&'p str>,
-    ) -> Option<Vec<String>> {
+    ) -> Option<Vec<GroupName>> {
         if let Some(own) = &grants.default_groups {
             return Some(own.clone());
         }
-        let mut groups: Option<Vec<String>> = None;
+        let mut groups: Option<Vec<GroupName>> = None;
         for (name, role) in self.roles_of(grants) {
             if !seen.insert(name) {
                 continue;
@@ -34,7 +36,7 @@ impl Policy {
     }
 
     /// The `initial_state` of a principal or role: its own, else that of its first role that has one.
-    pub(crate) fn initial_state(&self, grants: &Grants) -> Option<String> {
+    pub(crate) fn initial_state(&self, grants: &Grants) -> Option<StateName> {
         self.initial_state_within(grants, &mut BTreeSet::new())
     }
 
@@ -42,7 +44,7 @@ impl Policy {
         &'p self,
         grants: &'p Grants,
         seen: &mut BTreeSet<&'p str>,
-    ) -> Option<String> {
+    ) -> Option<StateName> {
         if let Some(own) = &grants.initial_state {
             return Some(own.clone());
         }
@@ -57,14 +59,16 @@ impl Policy {
     }
 
     /// Whether a principal or role is granted a group, directly or through its roles.
-    pub(super) fn grants_group(&self, grants: &Grants, group: &str) -> bool {
+    pub(super) fn grants_group(&self, grants: &Grants, group: &GroupName) -> bool {
         let mut pending = vec![grants];
         let mut seen = BTreeSet::new();
         let mut says_groups = false;
         while let Some(grants) = pending.pop() {
             says_groups |= grants.groups.is_some();
             let mut granted = grants.groups.iter().flatten();
-            if granted.any(|it| it == EVERY || group_and_parents(group).any(|name| name == it)) {
+            if granted.any(|it| {
+                *it == EVERY || group_and_parents(group.as_str()).any(|name| *it == *name)
+            }) {
                 return true;
             }
             for (name, role) in self.roles_of(grants) {
@@ -73,14 +77,14 @@ impl Policy {
                 }
             }
         }
-        !says_groups && group_and_parents(group).any(|name| name == DEFAULT_GROUP)
+        !says_groups && group_and_parents(group.as_str()).any(|name| DEFAULT_GROUP == *name)
     }
 
     /// Every initial state that the policy sets for a principal or role.
-    pub(crate) fn own_initial_states(&self) -> BTreeSet<&str> {
+    pub(crate) fn own_initial_states(&self) -> BTreeSet<&StateName> {
         let principals = self.principals.values().map(|it| &it.grants);
         let all = principals.chain(self.roles.values()).chain([&self.anyone]);
-        all.filter_map(|grants| grants.initial_state.as_deref())
+        all.filter_map(|grants| grants.initial_state.as_ref())
             .collect()
     }
 

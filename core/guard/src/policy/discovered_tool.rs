@@ -77,6 +77,8 @@ impl ToolPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolwarden_model::StateName;
+
     use crate::policy::{OutputMode, StateSet};
     use serde_json::json;
 
@@ -99,8 +101,11 @@ mod tests {
         );
         let held = tool.clone().with_defaults(&defaults.unwrap());
         assert_eq!(held.groups, ["files", "files/read"]);
-        assert_eq!(held.next_state.as_deref(), Some("read"));
-        assert_eq!(held.states, StateSet::Only(["start".to_owned()].into()));
+        assert_eq!(held.next_state, Some(StateName::new("read")));
+        assert_eq!(
+            held.states,
+            StateSet::Only([StateName::new("start")].into())
+        );
         assert_eq!(held.limits.tool.unwrap().max.get(), 5);
         assert_eq!(held.limits.agent, None);
         assert_eq!(held.permissions.len(), 1);

@@ -20,6 +20,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
+use toolwarden_model::{GroupName, StateName};
 
 use crate::condition::Condition;
 use crate::window::Limit;
@@ -34,13 +35,16 @@ pub use policy_error::{PolicyError, PolicyProblem};
 
 /// The group of a tool that names none. A request without groups asks for it if it is granted and the
 /// policy gives the principal no `default_groups`.
-pub const DEFAULT_GROUP: &str = "default";
+pub static DEFAULT_GROUP: GroupName = GroupName::from_static("default");
 
 /// The state in which sessions start, unless the policy gives the principal another `initial_state`.
-pub const INITIAL_STATE: &str = "undefined";
+pub static INITIAL_STATE: StateName = StateName::from_static("undefined");
 
 /// In a request: every group. In a list of states: every state. In grants: every group.
 pub const EVERY: &str = "*";
+
+/// Every group, in a request or in grants.
+pub static EVERY_GROUP: GroupName = GroupName::from_static(EVERY);
 
 /// The rules of one file.
 #[derive(Clone, Debug)]
@@ -50,7 +54,7 @@ pub struct Policy {
     /// The rules for resources, prompts, skills and methods of extensions, in written order.
     pub features: Vec<ToolPolicy>,
     /// The settings of groups, by name.
-    pub groups: BTreeMap<String, GroupPolicy>,
+    pub groups: BTreeMap<GroupName, GroupPolicy>,
     /// Named bundles of grants.
     pub roles: BTreeMap<String, Grants>,
     /// The grants of principals, by name.
@@ -64,7 +68,7 @@ pub struct Policy {
     /// The initial states of sessions, and when an idle session expires.
     pub sessions: SessionRules,
     /// The settings of states, by name.
-    pub states: BTreeMap<String, StatePolicy>,
+    pub states: BTreeMap<StateName, StatePolicy>,
     /// Whether calls with invalid input use up the rate limit.
     pub count_invalid: bool,
     /// How tools that the policy does not name are handled.
@@ -88,9 +92,9 @@ pub struct ToolPolicy {
     /// The display name.
     pub title: Option<String>,
     /// Its groups; if the list is empty, only a request for every group reaches the tool.
-    pub groups: Vec<String>,
+    pub groups: Vec<GroupName>,
     /// The state a successful call leads to.
-    pub next_state: Option<String>,
+    pub next_state: Option<StateName>,
     /// The states it is available in.
     pub states: StateSet,
     /// The arguments of a successful call that calls in the next state must repeat.
@@ -131,7 +135,7 @@ pub enum StateSet {
     /// In all states.
     Every,
     /// In these states; an empty set means never.
-    Only(BTreeSet<String>),
+    Only(BTreeSet<StateName>),
 }
 
 /// A definition in a file, read by canon.
@@ -181,11 +185,11 @@ pub struct Grants {
     /// Roles whose grants are included.
     pub roles: Vec<String>,
     /// Groups that may be requested; `None` and an empty list differ.
-    pub groups: Option<Vec<String>>,
+    pub groups: Option<Vec<GroupName>>,
     /// The groups a request without groups asks for.
-    pub default_groups: Option<Vec<String>>,
+    pub default_groups: Option<Vec<GroupName>>,
     /// The state in which sessions start.
-    pub initial_state: Option<String>,
+    pub initial_state: Option<StateName>,
     /// Permissions.
     pub permissions: Vec<PermissionPattern>,
     /// What is denied even if it is granted.
@@ -198,7 +202,7 @@ pub struct Grants {
 #[derive(Clone, Debug, Default)]
 pub struct DenyRules {
     /// Every tool of these groups.
-    pub groups: Vec<String>,
+    pub groups: Vec<GroupName>,
     /// These permissions.
     pub permissions: Vec<PermissionPattern>,
     /// These tools.
@@ -381,7 +385,7 @@ impl ToolPolicy {
             name: name.to_owned(),
             server: None,
             title: None,
-            groups: vec![DEFAULT_GROUP.to_owned()],
+            groups: vec![DEFAULT_GROUP.clone()],
             next_state: None,
             states: StateSet::Every,
             binds: Vec::new(),
@@ -472,11 +476,11 @@ impl Policy {
 impl StateSet {
     /// These states and the given ones.
     #[must_use]
-    pub(crate) fn with<'s>(&self, more: impl IntoIterator<Item = &'s str>) -> Self {
+    pub(crate) fn with<'s>(&self, more: impl IntoIterator<Item = &'s StateName>) -> Self {
         match self {
             Self::Every => Self::Every,
             Self::Only(states) => {
-                let more = more.into_iter().map(str::to_owned);
+                let more = more.into_iter().cloned();
                 Self::Only(states.iter().cloned().chain(more).collect())
             }
         }

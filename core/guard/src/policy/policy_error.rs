@@ -1,4 +1,5 @@
 use thiserror::Error;
+use toolwarden_model::GroupName;
 use toolwarden_model::document::{Diagnostic, DiagnosticKind};
 use toolwarden_model::json::{Pointer, Position};
 
@@ -37,7 +38,7 @@ pub enum PolicyProblem {
     )]
     DefaultGroup {
         /// The group.
-        group: String,
+        group: GroupName,
         /// The principal or role that would ask for it.
         holder: String,
     },

@@ -5,6 +5,7 @@ use toolwarden_model::document::{
     DiagnosticKind, Document, DocumentReader, KeySpec, LocatedValue, Section,
 };
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{GroupName, StateName};
 
 use super::is_group_name;
 use super::{
@@ -168,7 +169,7 @@ impl PolicyReader {
                     self.reader.report(&at.pointer, PolicyProblem::GroupName);
                     continue;
                 }
-                policy.groups.insert(name.to_owned(), self.group(&at));
+                policy.groups.insert(GroupName::new(name), self.group(&at));
             }
         }
         if let Some(at) = section.said("roles") {
@@ -298,7 +299,8 @@ impl PolicyReader {
                 self.group_names(at)
             });
         }
-        grants.initial_state = self.line(&section, "initial_state", "a state's name");
+        let initial = self.line(&section, "initial_state", "a state's name");
+        grants.initial_state = initial.map(StateName::new);
         if let Some(at) = section.said("permissions") {
             grants.permissions = self.patterns(at);
         }
@@ -348,7 +350,7 @@ impl PolicyReader {
         if names.iter().any(|name| name == EVERY) {
             return StateSet::Every;
         }
-        StateSet::Only(names.into_iter().collect())
+        StateSet::Only(names.into_iter().map(StateName::new).collect())
     }
 
     fn audit(&mut self, at: &LocatedValue<'_>) -> AuditRules {
@@ -426,11 +428,11 @@ impl PolicyReader {
         texts.into_iter().map(|(text, _)| text).collect()
     }
 
-    pub(super) fn group_names(&mut self, at: &LocatedValue<'_>) -> Vec<String> {
+    pub(super) fn group_names(&mut self, at: &LocatedValue<'_>) -> Vec<GroupName> {
         let mut names = Vec::new();
         for (name, pointer) in self.reader.texts(at, "a group's name") {
             if is_group_name(&name) {
-                names.push(name);
+                names.push(GroupName::new(name));
             } else {
                 self.reader.report(&pointer, PolicyProblem::GroupName);
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use toolwarden_model::StateName;
 use toolwarden_model::document::{DiagnosticKind, KeySpec, LocatedValue, Section};
 use toolwarden_model::json::Pointer;
 
@@ -13,7 +14,7 @@ const STATE: &[KeySpec] = &[KeySpec::new("single_use")];
 
 impl PolicyReader {
     /// Reads the settings of states, by name.
-    pub(super) fn state_rules(&mut self, root: &Section<'_>) -> BTreeMap<String, StatePolicy> {
+    pub(super) fn state_rules(&mut self, root: &Section<'_>) -> BTreeMap<StateName, StatePolicy> {
         let mut states = BTreeMap::new();
         let Some(at) = root.said("states") else {
             return states;
@@ -27,7 +28,7 @@ impl PolicyReader {
                     .and_then(|at| self.reader.boolean(at))
                     .unwrap_or_default();
             }
-            states.insert(name.to_owned(), state);
+            states.insert(StateName::new(name), state);
         }
         states
     }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use toolwarden_model::did_you_mean;
 use toolwarden_model::document::{DiagnosticKind, KeySpec, LocatedValue, Section};
+use toolwarden_model::{GroupName, StateName};
 
 use super::read::{PolicyReader, SCOPES};
-use super::{DefinitionRef, EVERY, OutputMode, Permission, StateSet, ToolLimits, ToolPolicy};
+use super::{DefinitionRef, EVERY_GROUP, OutputMode, Permission, StateSet, ToolLimits, ToolPolicy};
 use crate::window::Limit;
 
 const TOOL: &[KeySpec] = &[
@@ -95,7 +96,7 @@ impl PolicyReader {
         }
         if let Some(at) = section.said("state") {
             let state = self.reader.text(at).unwrap_or_default();
-            tool.next_state = Some(state.to_owned()).filter(|state| !state.is_empty());
+            tool.next_state = Some(state).filter(|it| !it.is_empty()).map(StateName::new);
         }
         if let Some(at) = section.get("available_in_states") {
             tool.states = self.states(at);
@@ -137,7 +138,7 @@ impl PolicyReader {
         Some(line.to_owned())
     }
 
-    fn tool_groups(&mut self, at: &LocatedValue<'_>) -> Vec<String> {
+    fn tool_groups(&mut self, at: &LocatedValue<'_>) -> Vec<GroupName> {
         let groups = if at.value.is_null() {
             Vec::new()
         } else {
@@ -147,7 +148,7 @@ impl PolicyReader {
             let message = "the list of groups is empty: only a request for `*` reaches the tool";
             self.warn(&at.pointer, message);
         }
-        if groups.iter().any(|group| group == EVERY) {
+        if groups.contains(&EVERY_GROUP) {
             let message =
                 "`*` is not a wildcard in a tool's groups: only a request for `*` reaches it";
             self.warn(&at.pointer, message);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::StateName;
 use toolwarden_model::did_you_mean;
 use toolwarden_model::document::{DiagnosticKind, DocumentReader};
 use toolwarden_model::json::Pointer;
@@ -47,9 +48,12 @@ pub(super) fn check(policy: &Policy, reader: &mut DocumentReader<PolicyProblem>)
             }
         }
         for group in &grants.deny.groups {
-            if group != EVERY && !known_groups.contains(group.as_str()) {
-                let near = closest(group, &mut known_groups.iter().copied());
-                reader.report(&denied.child("groups"), missing("group", group, near));
+            if *group != EVERY && !known_groups.contains(group.as_str()) {
+                let near = closest(group.as_str(), &mut known_groups.iter().copied());
+                reader.report(
+                    &denied.child("groups"),
+                    missing("group", group.as_str(), near),
+                );
             }
         }
     }
@@ -76,21 +80,21 @@ pub(super) fn check(policy: &Policy, reader: &mut DocumentReader<PolicyProblem>)
 
 /// Checks that states with settings are states of some tool.
 fn states(policy: &Policy, reader: &mut DocumentReader<PolicyProblem>) {
-    let mut known: BTreeSet<&str> = BTreeSet::from([INITIAL_STATE]);
+    let mut known: BTreeSet<&str> = BTreeSet::from([INITIAL_STATE.as_str()]);
     for tool in &policy.tools {
-        known.extend(tool.next_state.as_deref());
+        known.extend(tool.next_state.as_ref().map(StateName::as_str));
         if let StateSet::Only(states) = &tool.states {
-            known.extend(states.iter().map(String::as_str));
+            known.extend(states.iter().map(StateName::as_str));
         }
     }
     for name in policy.states.keys() {
         if !known.contains(name.as_str()) {
             let mistake = DiagnosticKind::UnknownReference {
                 what: "state",
-                name: name.clone(),
-                suggestion: did_you_mean(name, known.iter().copied()),
+                name: name.to_string(),
+                suggestion: did_you_mean(name.as_str(), known.iter().copied()),
             };
-            reader.report(&Pointer::of(["states", name]), mistake);
+            reader.report(&Pointer::of(["states", name.as_str()]), mistake);
         }
     }
 }
@@ -120,8 +124,8 @@ fn known_groups(policy: &Policy) -> BTreeSet<&str> {
     let of_rules = policy.all_rules().flat_map(|tool| &tool.groups);
     of_rules
         .chain(policy.groups.keys())
-        .flat_map(|group| super::group_and_parents(group))
-        .chain([DEFAULT_GROUP])
+        .flat_map(|group| super::group_and_parents(group.as_str()))
+        .chain([DEFAULT_GROUP.as_str()])
         .collect()
 }
 

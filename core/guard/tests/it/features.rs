@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use toolwarden_guard::INITIAL_STATE;
 
 use serde_json::json;
 use toolwarden_guard::{
@@ -37,7 +38,7 @@ fn decided(guard: &Guard, groups: &[&str], feature: Feature<'_>) -> ReasonCode {
     let request = Request {
         principal: "p",
         groups: &groups,
-        state: "undefined",
+        state: &INITIAL_STATE,
         circumstances: &circumstances,
         variant: None,
     };

@@ -1,6 +1,7 @@
 //! Compares the compiled guard with an interpreter of the formula that looks everything up by name.
 
 use std::collections::BTreeSet;
+use toolwarden_model::StateName;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -251,7 +252,7 @@ fn decided(
     let request = Request {
         principal,
         groups: asked,
-        state,
+        state: &StateName::new(state),
         circumstances: &circumstances,
         variant: None,
     };
@@ -271,7 +272,7 @@ fn visible(
     let found = guard.available_tools(&Request {
         principal,
         groups: asked,
-        state,
+        state: &StateName::new(state),
         circumstances: &circumstances,
         variant: None,
     });

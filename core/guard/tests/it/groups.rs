@@ -1,4 +1,6 @@
 use std::collections::BTreeSet;
+use toolwarden_guard::INITIAL_STATE;
+use toolwarden_model::StateName;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{Guard, ReasonCode, Request, RequestedGroups};
@@ -26,7 +28,7 @@ fn available(guard: &Guard, groups: &Value, state: &Value) -> Vec<String> {
     let found = guard.available_tools(&Request {
         principal: "anybody",
         groups: &requested(groups),
-        state: state.unwrap_or("undefined"),
+        state: &StateName::new(state.unwrap_or("undefined")),
         circumstances: &calm(),
         variant: None,
     });
@@ -90,7 +92,7 @@ fn requests_stay_within_what_is_granted() {
         let found = guard(&policy.to_string()).available_tools(&Request {
             principal: "p",
             groups: &requested(&case[1]),
-            state: "undefined",
+            state: &INITIAL_STATE,
             circumstances: &calm(),
             variant: None,
         });
@@ -119,7 +121,7 @@ fn a_successful_call_leads_to_the_state_of_the_tool() {
                 &Request {
                     principal: "p",
                     groups: &RequestedGroups::Default,
-                    state: current,
+                    state: &StateName::new(current),
                     circumstances: &calm(),
                     variant: None,
                 },
@@ -128,7 +130,7 @@ fn a_successful_call_leads_to_the_state_of_the_tool() {
             .and_then(|admitted| admitted.meter(Ok(())))
             .and_then(|metered| metered.validate(&json!({})))
             .unwrap();
-        let next = permit.next_state().map_or(current, |next| next);
+        let next = permit.next_state().map_or(current, StateName::as_str);
         assert_eq!(next, case[2].as_str().unwrap(), "{case}");
     }
 }
@@ -152,7 +154,7 @@ quarantine: [held]
         .available_tools(&Request {
             principal: "p",
             groups: &["knowledge"].into_iter().collect(),
-            state: "undefined",
+            state: &INITIAL_STATE,
             circumstances: &calm(),
             variant: None,
         })
@@ -193,12 +195,12 @@ quarantine: [held]
 fn plain(policy: &str, principal: &str) -> (Vec<String>, Vec<String>) {
     let guard = guard(policy);
     let groups = guard.asked(principal, &RequestedGroups::Default);
-    let asked = groups.names().map(str::to_owned).collect();
+    let asked = groups.names().map(ToString::to_string).collect();
     let circumstances = calm();
     let found = guard.available_tools(&Request {
         principal,
         groups: &groups,
-        state: "undefined",
+        state: &INITIAL_STATE,
         circumstances: &circumstances,
         variant: None,
     });

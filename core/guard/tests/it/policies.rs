@@ -1,5 +1,6 @@
 use serde_json::json;
 use toolwarden_guard::{Document, Policy, ReasonCode, StateSet};
+use toolwarden_model::StateName;
 
 /// The mistakes of a policy, one per line, with their places.
 fn mistakes(text: &str) -> Vec<String> {
@@ -71,7 +72,7 @@ fn spellings_of_one_key_may_be_mixed_where_they_agree() {
     let document = Document::read(&text.to_string()).unwrap();
     let policy = Policy::read(&document).unwrap().policy;
     let tool = &policy.tools[0];
-    assert_eq!(tool.states, StateSet::Only(["a".to_owned()].into()));
+    assert_eq!(tool.states, StateSet::Only([StateName::new("a")].into()));
     assert_eq!(tool.limits.agent.unwrap().max.get(), 3);
     assert_eq!(tool.permissions[0].as_str(), "x:y");
 
@@ -83,7 +84,8 @@ fn spellings_of_one_key_may_be_mixed_where_they_agree() {
     let document = Document::read(text).unwrap();
     let policy = Policy::read(&document).unwrap().policy;
     let states: Vec<&StateSet> = policy.tools.iter().map(|tool| &tool.states).collect();
-    let only = |names: &[&str]| StateSet::Only(names.iter().map(|&it| it.to_owned()).collect());
+    let only =
+        |names: &[&str]| StateSet::Only(names.iter().map(|&it| StateName::new(it)).collect());
     assert_eq!(
         states,
         [&only(&["a"]), &only(&["a", "b"]), &StateSet::Every]

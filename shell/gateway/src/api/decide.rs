@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use toolwarden_guard::{ALL_PASSED, Denial, Gate, ReasonCode};
 use toolwarden_live_guard::{Call, OpenCall};
+use toolwarden_model::StateName;
 use toolwarden_model::{ExposedName, ServerName};
 use toolwarden_settings::ServerSettings;
 
@@ -36,13 +37,14 @@ pub(super) async fn decide(asking: ApiRequest) -> HandlerResult {
     let nothing = || Value::Object(Map::new());
     let arguments = given.value("arguments").cloned();
     let attributes = given.value("attributes").and_then(Value::as_object);
+    let state = given.text("state").map(StateName::new);
     let call = Call {
         tool,
         feature: None,
         principal: &principal,
         session: given.text("session"),
         groups: asking.groups(),
-        state: given.text("state"),
+        state: state.as_ref(),
         arguments: Arc::new(arguments.unwrap_or_else(nothing)),
         attributes: attributes.map_or_else(BTreeMap::new, |it| it.clone().into_iter().collect()),
         variant: None,
@@ -203,7 +205,7 @@ impl Gateway {
 fn allow_response(asking: &ApiRequest, held: PendingCall) -> ApiResponse {
     let open = &held.open;
     let (id, latency, checks) = (open.id().to_string(), open.latency(), open.checks_output());
-    let leads_to = open.next_state().map(str::to_owned);
+    let leads_to = open.next_state().cloned();
     let pending = &asking.api.pending_calls;
     let expires = jiff::Timestamp::now().checked_add(pending.timeout());
     pending.insert(id.clone(), held);

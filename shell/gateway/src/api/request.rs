@@ -75,8 +75,6 @@ impl ApiRequest {
     /// The requested groups.
     pub(super) fn groups(&self) -> Option<RequestedGroups> {
         let names = self.params.names("groups")?;
-        Some(RequestedGroups::Named(
-            names.into_iter().map(Box::from).collect(),
-        ))
+        Some(names.into_iter().collect())
     }
 }

@@ -8,6 +8,7 @@ use toolwarden_watch::inline::Treatment;
 
 use crate::catalog::{ServerCatalog, ServerToolList, ToolItem};
 use crate::gateway::Gateway;
+use toolwarden_model::GroupName;
 
 /// The list of one server, or the reason why there is none.
 pub(super) type ServerTools = (Arc<ServerCatalog>, Result<Arc<ServerToolList>, String>);
@@ -51,8 +52,8 @@ impl Gateway {
     }
 
     /// The groups of every tool, by the name agents know.
-    pub(super) fn groups_of_tools(&self, principal: &str) -> BTreeMap<Arc<str>, Vec<String>> {
-        let mut groups: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
+    pub(super) fn groups_of_tools(&self, principal: &str) -> BTreeMap<Arc<str>, Vec<GroupName>> {
+        let mut groups: BTreeMap<Arc<str>, Vec<GroupName>> = BTreeMap::new();
         for group in self.guard().groups(principal) {
             for tool in group.tools {
                 groups.entry(tool).or_default().push(group.name.clone());

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use toolwarden_live_guard::{RequestLog, SessionSummary};
 use toolwarden_mcp::{Era, RawObject};
+use toolwarden_model::StateName;
 
 use super::error::{ApiError, ApiErrorKind};
 use super::page::paginate;
@@ -77,7 +78,7 @@ pub(super) async fn end(asking: ApiRequest) -> HandlerResult {
 }
 
 fn session_response(session: &SessionSummary, log: &RequestLog) -> ApiResponse {
-    let state = &*log.session.state;
+    let state = &log.session.state;
     ApiResponse::document(
         "session",
         json!({"principal": session.principal, "state": state, "log": log.document()}),
@@ -85,14 +86,15 @@ fn session_response(session: &SessionSummary, log: &RequestLog) -> ApiResponse {
 }
 
 /// The current state of a session.
-pub(super) fn session_state(gateway: &Gateway, principal: &str, session: Option<&str>) -> String {
+pub(super) fn session_state(
+    gateway: &Gateway,
+    principal: &str,
+    session: Option<&str>,
+) -> StateName {
     let session = gateway
         .guard()
         .session(principal, session.unwrap_or_default());
-    session.map_or_else(
-        || gateway.guard().initial_state(principal).to_string(),
-        |it| it.state.to_string(),
-    )
+    session.map_or_else(|| gateway.guard().initial_state(principal), |it| it.state)
 }
 
 /// The sessions a caller may see: its own, or all for administrators.

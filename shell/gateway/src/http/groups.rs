@@ -21,7 +21,7 @@ pub(super) fn requested_groups(path: Option<&str>, headers: &HeaderMap) -> Optio
 fn parse_groups<'v>(values: impl IntoIterator<Item = &'v str>) -> RequestedGroups {
     let names = values.into_iter().flat_map(|value| value.split(','));
     let names = names.map(str::trim).filter(|name| !name.is_empty());
-    RequestedGroups::Named(names.map(Box::from).collect())
+    names.collect()
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         let names = |path: Option<&str>, headers: &HeaderMap| {
             let asked = requested_groups(path, headers)?;
-            Some(asked.names().map(str::to_owned).collect::<Vec<_>>())
+            Some(asked.names().map(ToString::to_string).collect::<Vec<_>>())
         };
         assert_eq!(names(None, &headers), None);
         headers.append(HEADER, "read, write".parse().unwrap());

@@ -8,6 +8,7 @@ use toolwarden_guard::{Durability, ToolPolicy};
 use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
 use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy};
 use toolwarden_mcp::Era;
+use toolwarden_model::StateName;
 
 use super::{
     CallStage, GatewayGauges, GatewayMetrics, ResponseOutcome, ServerGauges, TargetGauges,
@@ -48,7 +49,7 @@ fn series(text: &str) -> Vec<&str> {
 fn the_nine_metrics_of_the_document_are_there_after_use() {
     let guard = guard(AuditLog::recent());
     let claimed = Call {
-        state: Some("results"),
+        state: Some(&StateName::new("results")),
         ..call("query", "knowledge")
     };
     guard.available(&claimed).unwrap();

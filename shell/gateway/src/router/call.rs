@@ -9,6 +9,7 @@ use toolwarden_guard::{Gate, ReasonCode};
 use toolwarden_live_guard::{Call, CallParams, OpenCall, PermitError};
 use toolwarden_mcp::error_codes::{HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::{Era, RawObject};
+use toolwarden_model::StateName;
 use toolwarden_model::{ExposedName, OwnName};
 use toolwarden_watch::inline::strip_hidden;
 
@@ -21,7 +22,7 @@ use super::{Gateway, RpcReply};
 use crate::catalog::{ListError, ServerCatalog, collision_text};
 use crate::metrics::CallStage;
 use crate::pending_inputs::PendingInputs;
-use crate::request_context::{OWN_KEY_PREFIX, RequestContext, STATE_KEY};
+use crate::request_context::{OWN_KEY_PREFIX, RequestContext, state_from_meta};
 
 impl Gateway {
     /// Calls a tool. `trace` is the header with the trace context for the server.
@@ -43,8 +44,8 @@ impl Gateway {
         {
             return Box::pin(self.resume_call(asked, &called, &state)).await;
         }
-        let state = called.meta().and_then(|meta| meta.text(STATE_KEY));
-        let mut call = match self.guard_call(asked, &called, state.as_deref()) {
+        let state = called.meta().and_then(state_from_meta);
+        let mut call = match self.guard_call(asked, &called, state.as_ref()) {
             Ok(call) => call,
             Err(reply) => return reply,
         };
@@ -99,7 +100,7 @@ impl Gateway {
         &self,
         asked: &'c RequestContext,
         called: &'c CallParams<'_>,
-        state: Option<&'c str>,
+        state: Option<&'c StateName>,
     ) -> Result<Call<'c>, RpcReply> {
         let mut call = Call {
             tool: called.name().as_str(),

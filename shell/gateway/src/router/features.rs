@@ -17,7 +17,7 @@ use super::{Gateway, RpcReply};
 use crate::catalog::{ListKind, ServerCatalog};
 use crate::metrics::CallStage;
 use crate::pending_inputs::PendingInput;
-use crate::request_context::{RequestContext, STATE_KEY};
+use crate::request_context::{RequestContext, state_from_meta};
 
 /// The feature that a request uses, as the guard decides it.
 #[derive(Clone, Debug)]
@@ -115,12 +115,12 @@ impl Gateway {
     ) -> Result<OpenCall, FeatureRefusal> {
         let meta = params.object("_meta");
         let attributes = self.attributes(asked, meta.as_ref());
-        let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
+        let state = meta.as_ref().and_then(state_from_meta);
         let mut call = Call {
             feature: Some(used.feature()),
             principal: &asked.conversation.principal,
             session: asked.session(),
-            state: state.as_deref(),
+            state: state.as_ref(),
             arguments: Arc::new(arguments),
             attributes: attributes.map_err(FeatureRefusal::Invalid)?,
             claims: asked.claims.as_deref(),
@@ -149,11 +149,11 @@ impl Gateway {
         used: impl IntoIterator<Item = &'u FeatureRequest<'u>>,
     ) -> Result<Vec<bool>, RpcReply> {
         let meta = params.object("_meta");
-        let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
+        let state = meta.as_ref().and_then(state_from_meta);
         let mut call = Call {
             principal: &asked.conversation.principal,
             session: asked.session(),
-            state: state.as_deref(),
+            state: state.as_ref(),
             attributes: self.attributes(asked, meta.as_ref())?,
             claims: asked.claims.as_deref(),
             ..Call::default()

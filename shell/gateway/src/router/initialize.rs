@@ -9,6 +9,7 @@ use toolwarden_live_guard::{Call, CallerClaims};
 use toolwarden_mcp::error_codes::{INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::serve::versions::{SERVED_VERSIONS, negotiate_version};
 use toolwarden_mcp::{ClientInfo, Era, RawObject, RpcError, ServerDescription};
+use toolwarden_model::StateName;
 
 use super::error_replies::denied_reply;
 use super::extensions::advertised_extensions;
@@ -16,7 +17,7 @@ use super::{Gateway, RpcReply};
 use crate::agent_info::{Agent, empty_object};
 use crate::catalog::{CatalogClient, ClientVariant, ListError, ServerCatalog};
 use crate::conversation::{Conversation, NewConversation};
-use crate::request_context::{RequestContext, SESSION_KEY, STATE_KEY, groups_from_meta};
+use crate::request_context::{RequestContext, SESSION_KEY, groups_from_meta, state_from_meta};
 use crate::upstream::{LinkKey, UpstreamError};
 use toolwarden_settings::DenialForm;
 
@@ -77,7 +78,7 @@ impl Gateway {
             Some(groups) => Some(groups),
             None => groups_from_meta(meta.as_ref())?,
         };
-        let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
+        let state = meta.as_ref().and_then(state_from_meta);
         if let Some(shelf) = self.transparent_server() {
             // The gateway presents the agent to the only server, which then offers what this agent can use.
             let reached = self.connect_single_server(&shelf, &agent).await;
@@ -93,7 +94,7 @@ impl Gateway {
         };
         // Before the conversation begins, so that it is not notified of changes to lists that it never saw.
         let descriptions = self.descriptions(&agent).await;
-        let conversation = self.open_conversation(id, with, claims, state.as_deref())?;
+        let conversation = self.open_conversation(id, with, claims, state.as_ref())?;
         let opened = Call {
             principal: &conversation.principal,
             session: conversation.session.as_deref(),
@@ -154,7 +155,7 @@ impl Gateway {
         id: Arc<str>,
         with: NewConversation,
         claims: Option<&Arc<CallerClaims>>,
-        state: Option<&str>,
+        state: Option<&StateName>,
     ) -> Result<Arc<Conversation>, RpcError> {
         let call = Call {
             principal: &with.principal,

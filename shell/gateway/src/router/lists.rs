@@ -24,7 +24,7 @@ use crate::catalog::{
     ListError, ListKind, NamingRules, OfferedNames, ServerCatalog, ServerList, ServerToolList,
     ShownNames, ToolItem,
 };
-use crate::request_context::{RequestContext, STATE_KEY};
+use crate::request_context::{RequestContext, state_from_meta};
 use toolwarden_settings::DenialForm;
 
 /// The key under which an empty list says why it is empty.
@@ -124,11 +124,11 @@ impl Gateway {
         meta: Option<&RawObject<'_>>,
     ) -> Result<VisibleTools, RpcReply> {
         let lists = self.tool_lists_for(asked).await;
-        let state = meta.and_then(|meta| meta.text(STATE_KEY));
+        let state = meta.and_then(state_from_meta);
         let mut call = Call {
             principal: &asked.conversation.principal,
             session: asked.session(),
-            state: state.as_deref(),
+            state: state.as_ref(),
             claims: asked.claims.as_deref(),
             attributes: self.attributes(asked, meta)?,
             ..Call::default()

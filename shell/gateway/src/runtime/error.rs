@@ -4,6 +4,7 @@ use thiserror::Error;
 use toolwarden_guard::PolicyError;
 use toolwarden_live_guard::PolicyFileError;
 use toolwarden_live_guard::limiter::NoRandomness;
+use toolwarden_model::GroupName;
 use toolwarden_notify::NotifyError;
 use toolwarden_settings::SettingsError;
 use toolwarden_store::StoreError;
@@ -44,7 +45,7 @@ pub enum StartError {
     )]
     NoSuchAttribute {
         /// The group.
-        group: String,
+        group: GroupName,
         /// The attribute.
         attribute: String,
     },

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 use toolwarden_guard::{Durability, ReasonCode};
+use toolwarden_model::StateName;
 use toolwarden_store::{RecordFilter, Store};
 
 use crate::audit::{AuditOptions, AuditWriter, verify};
@@ -161,7 +162,7 @@ fn only_success_advances_a_session() {
                 .decided()
                 .await
                 .unwrap();
-            assert_eq!(open.next_state(), Some("done"));
+            assert_eq!(open.next_state(), Some(&StateName::new("done")));
             let settled = end(open).wait().await;
             assert_eq!(settled.is_err(), rejected);
         });

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwarden_guard::{ReasonCode, ToolPolicy};
+use toolwarden_model::{GroupName, StateName};
 
 use crate::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy, ManualClock, SessionSummary};
 
@@ -64,13 +65,13 @@ fn sessions_are_listed_with_their_state() {
     let summary = |principal: &str, session: &str, group: &str| SessionSummary {
         principal: principal.to_owned(),
         session: session.to_owned(),
-        state: "undefined".to_owned(),
-        groups: vec![group.to_owned()],
+        state: StateName::new("undefined"),
+        groups: vec![GroupName::new(group)],
         opened: "2026-01-05T08:00:00Z".parse().unwrap(),
         last_used: "2026-01-05T08:00:00Z".parse().unwrap(),
     };
     let moved = SessionSummary {
-        state: "analysis".to_owned(),
+        state: StateName::new("analysis"),
         last_used: "2026-01-05T08:01:00Z".parse().unwrap(),
         ..summary("p", "b", "work")
     };

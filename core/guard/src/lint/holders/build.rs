@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::GroupName;
+
 use super::{Holders, Index, Source, inherited_roles};
 use crate::policy::{DEFAULT_GROUP, Grants, PermissionPattern, Policy};
 
@@ -33,7 +35,7 @@ impl<'p> HoldersBuilder<'p> {
         }
         if !says_groups {
             let fallback = Source {
-                groups: BTreeSet::from([DEFAULT_GROUP]),
+                groups: BTreeSet::from([DEFAULT_GROUP.as_str()]),
                 ..Source::default()
             };
             sources.push(number_of(&mut self.sources, fallback));
@@ -45,8 +47,13 @@ impl<'p> HoldersBuilder<'p> {
 
     fn source(&mut self, grants: &'p Grants) -> usize {
         let source = Source {
-            groups: grants.groups.iter().flatten().map(String::as_str).collect(),
-            denied_groups: grants.deny.groups.iter().map(String::as_str).collect(),
+            groups: grants
+                .groups
+                .iter()
+                .flatten()
+                .map(GroupName::as_str)
+                .collect(),
+            denied_groups: grants.deny.groups.iter().map(GroupName::as_str).collect(),
             denied_tools: grants.deny.tools.iter().map(String::as_str).collect(),
             allowed: self.patterns(&grants.permissions),
             denied: self.patterns(&grants.deny.permissions),

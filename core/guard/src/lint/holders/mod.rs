@@ -83,7 +83,7 @@ impl<'p> Holders<'p> {
         let groups = tool
             .groups
             .iter()
-            .flat_map(|group| group_and_parents(group));
+            .flat_map(|group| group_and_parents(group.as_str()));
         ToolQuery {
             // Rules that deny tools apply to tools only.
             tool: if tool.kind == FeatureKind::Tool {

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use proptest::sample::subsequence;
+use toolwarden_model::GroupName;
 
 use super::*;
 use crate::lint::tests::read;
@@ -83,18 +84,18 @@ fn asked_one_by_one(policy: &Policy) -> Vec<bool> {
         let around: Vec<&str> = tool
             .groups
             .iter()
-            .flat_map(|it| group_and_parents(it))
+            .flat_map(|it| group_and_parents(it.as_str()))
             .collect();
         let mut groups: Vec<&str> = Vec::new();
         for group in sources.iter().filter_map(|it| it.groups.as_ref()).flatten() {
-            groups.push(group);
+            groups.push(group.as_str());
         }
         if sources.iter().all(|it| it.groups.is_none()) {
-            groups.push(DEFAULT_GROUP);
+            groups.push(DEFAULT_GROUP.as_str());
         }
-        let names = |list: &[String]| {
+        let names = |list: &[GroupName]| {
             list.iter()
-                .any(|it| it == EVERY || around.contains(&it.as_str()))
+                .any(|it| *it == EVERY || around.contains(&it.as_str()))
         };
         let denied = sources
             .iter()

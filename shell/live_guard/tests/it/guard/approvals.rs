@@ -5,6 +5,7 @@ use std::sync::Barrier;
 use serde_json::{Value, json};
 use toolwarden_guard::ReasonCode;
 use toolwarden_live_guard::{Call, OpenCall};
+use toolwarden_model::StateName;
 
 use super::{GuardFixture, call, fixture};
 
@@ -279,13 +280,17 @@ fn naming_the_state_does_not_renew_it() {
         "tools: {pay: {available_in_states: [ready, other]}}\n\
          states: {ready: {single_use: true}}\nsessions: {initial_states: '*'}",
     );
-    let pay = |state| Call {
-        state: Some(state),
-        ..paying("pay", json!({}))
+    let pay = |state: &str| {
+        let state = StateName::new(state);
+        let call = Call {
+            state: Some(&state),
+            ..paying("pay", json!({}))
+        };
+        bench.guard.decide(&call)
     };
-    drop(bench.guard.decide(&pay("ready")).unwrap());
+    drop(pay("ready").unwrap());
     for state in ["ready", "other", "ready"] {
-        let denied = bench.guard.decide(&pay(state)).unwrap_err();
+        let denied = pay(state).unwrap_err();
         assert_eq!(denied.code, ReasonCode::StateUsed, "{state}");
     }
 }

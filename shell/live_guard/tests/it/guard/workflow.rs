@@ -1,8 +1,14 @@
 use serde_json::json;
 use toolwarden_guard::ReasonCode;
 use toolwarden_live_guard::Call;
+use toolwarden_model::StateName;
 
 use super::{GuardFixture, call, fixture, groups};
+
+static ANALYSIS: StateName = StateName::from_static("analysis");
+static RESULTS: StateName = StateName::from_static("results");
+static NO_STATE: StateName = StateName::from_static("");
+static MADE_UP: StateName = StateName::from_static("made up");
 
 const WORKFLOW: &str = "
 tools:
@@ -133,13 +139,13 @@ fn calls_in_flight_cannot_move_a_session_from_where_it_no_longer_is() {
 #[test]
 fn a_client_cannot_say_where_it_is() {
     let bench = fixture(WORKFLOW);
-    let claim = |state: &'static str, session: &'static str, tool: &'static str| Call {
+    let claim = |state: &'static StateName, session: &'static str, tool: &'static str| Call {
         state: Some(state),
         ..in_session(tool, session)
     };
     let denied = bench
         .guard
-        .decide(&claim("analysis", "s", "analyse"))
+        .decide(&claim(&ANALYSIS, "s", "analyse"))
         .unwrap_err();
     assert_eq!(
         denied.code,
@@ -149,7 +155,7 @@ fn a_client_cannot_say_where_it_is() {
     step(&bench, "query", "s");
     let denied = bench
         .guard
-        .decide(&claim("results", "s", "query"))
+        .decide(&claim(&RESULTS, "s", "query"))
         .unwrap_err();
     assert_eq!(denied.code, ReasonCode::FilteredByState);
     assert_eq!(state(&bench, "s"), "analysis");
@@ -172,13 +178,13 @@ fn a_client_cannot_say_where_it_is() {
     step(&lenient, "query", "other");
     let open = lenient
         .guard
-        .decide(&claim("analysis", "s", "analyse"))
+        .decide(&claim(&ANALYSIS, "s", "analyse"))
         .unwrap();
     open.report_success_unchecked();
     assert_eq!(state(&lenient, "s"), "results");
     let again = lenient
         .guard
-        .decide(&claim("analysis", "s", "analyse"))
+        .decide(&claim(&ANALYSIS, "s", "analyse"))
         .unwrap_err();
     assert_eq!(again.code, ReasonCode::FilteredByState, "only at the start");
 }
@@ -372,15 +378,15 @@ fn what_is_explained_is_what_is_decided() {
         in_session("query", "a"),
         in_session("analyse", "a"),
         Call {
-            state: Some("results"),
+            state: Some(&RESULTS),
             ..in_session("reset", "a")
         },
         Call {
-            state: Some("analysis"),
+            state: Some(&ANALYSIS),
             ..in_session("analyse", "b")
         },
         Call {
-            state: Some(""),
+            state: Some(&NO_STATE),
             ..in_session("query", "c")
         },
         Call {
@@ -411,13 +417,13 @@ fn what_is_explained_is_what_is_decided() {
 fn a_claimed_start_opens_a_session_only_with_an_admitted_call() {
     let bench = fixture(&format!("{WORKFLOW}sessions: {{initial_states: ['*']}}"));
     let claim = |tool: &'static str, session: &'static str| Call {
-        state: Some("made up"),
+        state: Some(&MADE_UP),
         ..in_session(tool, session)
     };
     assert!(bench.guard.decide(&claim("nothing", "s")).is_err());
     assert!(bench.guard.session("p", "s").is_none());
     let start = Call {
-        state: Some("analysis"),
+        state: Some(&ANALYSIS),
         ..in_session("analyse", "s")
     };
     bench
@@ -438,7 +444,7 @@ fn a_session_can_be_taken_up_where_it_was_left() {
     let groups = ["compute"].into_iter().collect();
     bench
         .guard
-        .restore_session("p", "s", groups, "analysis")
+        .restore_session("p", "s", groups, &StateName::new("analysis"))
         .unwrap();
     let call = Call {
         groups: None,
