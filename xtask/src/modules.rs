@@ -4,18 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::workspace::{SourceFile, Workspace};
 
-/// Uses that still close a cycle, by crate. Cut one and delete its row; a row that is not needed is a violation,
-/// so that the list only gets shorter.
-const UNCUT: &[(&str, &str, &str)] = &[
-    ("core/drift", "annotations", "compare"),
-    ("core/drift", "change", "text_changes"),
-    ("core/drift", "schema", "compare"),
-    ("core/drift", "text_changes", "compare"),
-    ("core/trials", "tooldrift", "build"),
-    ("core/trials", "tooldrift", "pinned_contract"),
-    ("core/trials", "tooldrift", "snapshot_file"),
-];
-
 /// Which modules a module uses, each with one file that does.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
@@ -28,15 +16,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<String> {
             .iter()
             .filter(|file| file.path.starts_with(&prefix))
             .collect();
-        let mut uses = uses(&prefix, &files);
-        for (folder, from, to) in UNCUT {
-            let is_needless = *folder == subject.folder
-                && uses.get_mut(*from).and_then(|it| it.remove(*to)).is_none();
-            if is_needless {
-                let row = format!("{folder}: {from} no longer uses {to}");
-                violations.push(format!("{row}: delete its row in xtask/src/modules.rs"));
-            }
-        }
+        let uses = uses(&prefix, &files);
         for cycle in cycles(&uses) {
             violations.push(format!("{}: module cycle: {cycle}", subject.folder));
         }

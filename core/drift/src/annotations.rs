@@ -2,7 +2,7 @@ use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
 use crate::change::{Change, ChangeClass};
-use crate::compare::ChangeBuilder;
+use crate::change_builder::ChangeBuilder;
 use crate::difference::{Difference, differences};
 use crate::facet::{Facet, ObservedDefinition};
 

@@ -6,7 +6,6 @@ use toolwarden_schema::{SchemaVerdict, Unknown, Witness};
 use crate::facet::Facet;
 use crate::rename::Rename;
 use crate::text::TextFinding;
-use crate::text_changes;
 
 pub use toolwarden_model::{ChangeClass, ChangeId, ChangeKind};
 
@@ -60,12 +59,6 @@ impl ChangeEvidence for DefinitionEvidence {
     fn introduces(&self, class: ChangeClass) -> bool {
         class == ChangeClass::Trust && !self.reasons.is_empty()
     }
-}
-
-/// The text before and after, if the change is of text that a model reads.
-#[must_use]
-pub fn changed_texts(change: &Change) -> Option<(String, String)> {
-    text_changes::texts(change)
 }
 
 /// The effect on a call that is still accepted.

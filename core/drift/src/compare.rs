@@ -1,106 +1,20 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolwarden_model::Severity;
 use toolwarden_model::json::Pointer;
-use toolwarden_schema::{Callers, FormatMode, SearchBudget};
 
 use crate::annotations::{compare_annotations, is_read_only};
 use crate::caution::classify_caution;
-use crate::change::{
-    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence, ToolwatchChangeType,
-};
+use crate::change::{CallEffect, Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence};
+use crate::change_builder::ChangeBuilder;
+use crate::definition_drift::Drift;
 use crate::difference::{Difference, differences, is_identical};
 use crate::facet::{Facet, ObservedDefinition};
+use crate::options::Options;
 use crate::routes::{mark_same_route, route_change};
 use crate::schema::{self, SchemaDirection, SchemaDrift};
-use crate::shape::ShapeDrift;
 use crate::text::{self, Detector, TextFinding, is_suspicious};
 use crate::text_changes;
-
-/// How definitions are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// What callers may send.
-    pub callers: Callers,
-    /// Whether the keyword `format` rejects values.
-    pub formats: FormatMode,
-    /// The budget of one schema comparison.
-    pub budget: SearchBudget,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            callers: Callers::Declared,
-            formats: FormatMode::Annotate,
-            budget: SearchBudget::default(),
-        }
-    }
-}
-
-impl Options {
-    /// The options for a comparison of two tools that starts now; its time limit counts from this call.
-    fn start(&self) -> Self {
-        let time = self.budget.time.start();
-        Self {
-            budget: SearchBudget {
-                time,
-                ..self.budget
-            },
-            ..*self
-        }
-    }
-}
-
-/// What changed between two observations of one tool.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Drift {
-    /// The name of the tool.
-    pub tool: String,
-    /// Every change, the most severe first; empty if nothing drifted.
-    pub changes: Vec<Change>,
-    /// The combined effect of all changes to the arguments.
-    pub input: Option<SchemaDrift>,
-    /// The combined effect of all changes to the result.
-    pub output: Option<SchemaDrift>,
-    /// How the shape of the results changed, if results were observed.
-    pub results: Option<ShapeDrift>,
-}
-
-impl Drift {
-    /// The most severe class among the changes.
-    #[must_use]
-    pub fn class(&self) -> Option<ChangeClass> {
-        self.changes.iter().map(|change| change.class).max()
-    }
-
-    /// Whether any change, or text that it introduces, is of this class.
-    #[must_use]
-    pub fn has_class(&self, class: ChangeClass) -> bool {
-        self.changes.iter().any(|change| change.has_class(class))
-    }
-
-    /// The kind of drift, in the terms of the toolwatch document.
-    #[must_use]
-    pub fn change_type(&self) -> Option<ToolwatchChangeType> {
-        let of_results = |change: &Change| change.evidence.facet == Facet::Result;
-        let results = self.changes.iter().any(of_results);
-        let definition = self.changes.iter().any(|change| !of_results(change));
-        match (definition, results) {
-            (true, true) => Some(ToolwatchChangeType::Behavior),
-            (true, false) => Some(ToolwatchChangeType::Schema),
-            (false, true) => Some(ToolwatchChangeType::Response),
-            (false, false) => None,
-        }
-    }
-
-    /// The severity of the most severe change.
-    #[must_use]
-    pub fn severity(&self) -> Option<Severity> {
-        self.class().map(ChangeClass::severity)
-    }
-}
 
 /// Compares two observations of one tool and replays recorded calls against its arguments.
 #[must_use]
@@ -167,46 +81,6 @@ pub fn compare_in_server(
             .then_with(|| a.pointer.cmp(&b.pointer))
     });
     drift
-}
-
-/// Builds the changes of one tool.
-pub(crate) struct ChangeBuilder<'t> {
-    pub(crate) tool: &'t str,
-}
-
-impl ChangeBuilder<'_> {
-    pub(crate) fn change(
-        &self,
-        rule: &'static str,
-        facet: Facet,
-        class: ChangeClass,
-        difference: &Difference<'_>,
-        message: String,
-    ) -> Change {
-        let kind = match (difference.before, difference.after) {
-            (None, _) => ChangeKind::Added,
-            (_, None) => ChangeKind::Removed,
-            _ => ChangeKind::Changed,
-        };
-        Change {
-            id: ChangeId::of(
-                self.tool,
-                rule,
-                &difference.pointer,
-                difference.before,
-                difference.after,
-            ),
-            tool: Some(self.tool.to_owned()),
-            rule,
-            pointer: difference.pointer.clone(),
-            kind,
-            class,
-            before: difference.before.cloned(),
-            after: difference.after.cloned(),
-            message,
-            evidence: DefinitionEvidence::of(facet),
-        }
-    }
 }
 
 fn schema_facet(

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 use toolwarden_schema::{SchemaSide, Unknown, Witness};
 
-use crate::change::{CallEffect, Change, Judgement, ToolwatchSeverity, changed_texts};
-use crate::compare::Drift;
+use crate::change::{CallEffect, Change, Judgement, ToolwatchSeverity};
+use crate::definition_drift::Drift;
 use crate::list_drift::ToolDrift;
 use crate::rename::Rename;
 use crate::schema::SchemaDrift;
 use crate::shape::{Certainty, Frequency, ShapeDrift};
 use crate::text::{TextFinding, WordRun, diff_words};
+use crate::text_changes::changed_texts;
 
 /// The drift of one tool as JSON: the entries of `toolwarden/watch/diff/v1` and of alerts.
 #[must_use]

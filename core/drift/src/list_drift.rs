@@ -4,8 +4,10 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::change::{ChangeClass, ToolwatchChangeType};
-use crate::compare::{Drift, Options, compare_in_server};
+use crate::compare::compare_in_server;
+use crate::definition_drift::Drift;
 use crate::facet::{Facet, ObservedDefinition};
+use crate::options::Options;
 use crate::recorded_call::RecordedCall;
 use crate::rename::{Rename, RenameCandidate, match_renames};
 use crate::shape::ShapeDrift;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::change::{Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence};
-use crate::compare::Drift;
+use crate::definition_drift::Drift;
 use crate::facet::Facet;
 use crate::routes::SAME_ROUTE;
 use crate::shape::{Certainty, Channel, ShapeChange, ShapeChangeKind, ShapeDrift};

@@ -6,7 +6,8 @@ use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
 use crate::change::{Change, ChangeClass};
-use crate::compare::{ChangeBuilder, Drift};
+use crate::change_builder::ChangeBuilder;
+use crate::definition_drift::Drift;
 use crate::definition_text::{
     PROSE, all_text, by_place, has_text, is_type_name, join_text, says_something, schema_texts,
     speaks,
@@ -65,15 +66,16 @@ pub(crate) fn classify(
     }
 }
 
-/// The text before and after a change of text; `None` for any other change.
-pub(crate) fn texts(change: &Change) -> Option<(String, String)> {
+/// The text before and after, if the change is of text that a model reads.
+#[must_use]
+pub fn changed_texts(change: &Change) -> Option<(String, String)> {
     let is_text = change.class == ChangeClass::Text
         || (change.class == ChangeClass::Trust && is_text(change));
-    is_text.then(|| changed_texts(change))
+    is_text.then(|| before_and_after(change))
 }
 
 /// The text before and after a change, with the key of a member that came or went.
-fn changed_texts(change: &Change) -> (String, String) {
+fn before_and_after(change: &Change) -> (String, String) {
     let key = change.pointer.segments().last().unwrap_or_default();
     let is_key = change.rule != "text" && says_something(&key);
     let text = |value: Option<&Value>| match value {
@@ -130,7 +132,7 @@ fn classify_text_change(
     if change.class != ChangeClass::Behavioural {
         return;
     }
-    let (before, after) = changed_texts(change);
+    let (before, after) = before_and_after(change);
     if !is_text(change) {
         if matches!(change.evidence.facet, Facet::Other | Facet::Annotations) {
             // A model learns nothing from it, but calls may go there.

@@ -22,10 +22,12 @@ mod rate;
 mod serde_words;
 mod snapshot;
 mod snapshot_file;
+mod sorted_json;
 mod statistics;
 mod suite;
 mod trial;
 mod trial_mark;
+mod trial_order;
 mod trial_rule;
 
 pub use argument_shape::{ArgumentShape, MAX_DEPTH, MAX_PATHS, PathShape};

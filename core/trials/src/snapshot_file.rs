@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_model::json::{JsonError, Object, parse, type_name};
+use toolwarden_model::json::{JsonError, parse, type_name};
 
 use super::snapshot::Snapshot;
+use super::sorted_json::{sorted, to_sorted_text};
 use super::tooldrift::{self, TooldriftSnapshot};
 
 /// The maximum number of trials a file may claim. The comparison resamples them one by one.
@@ -132,25 +133,4 @@ fn check_consistency(snapshot: &Snapshot) -> Result<(), InvalidSnapshot> {
         return contradiction("/trials/measured".to_owned(), problem);
     }
     Ok(())
-}
-
-/// Formats a document with sorted keys, two spaces per level and a final newline.
-pub(super) fn to_sorted_text(document: Value) -> String {
-    let mut text = serde_json::to_string_pretty(&sorted(document)).unwrap_or_default();
-    text.push('\n');
-    text
-}
-
-/// UTF-8 byte order equals code point order, which Python sorts by.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<(String, Value)> = members.into_iter().collect();
-            members.sort_by(|(one, _), (other, _)| one.cmp(other));
-            let members = members.into_iter().map(|(key, value)| (key, sorted(value)));
-            Value::Object(members.collect::<Object>())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        other => other,
-    }
 }

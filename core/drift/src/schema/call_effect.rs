@@ -6,7 +6,7 @@ use toolwarden_schema::{Callers, SchemaPair, SchemaVerdict, ValueDomain};
 
 use super::value_path::ValuePath;
 use crate::change::CallEffect;
-use crate::compare::Options;
+use crate::options::Options;
 
 /// The deepest chain of references that is followed.
 const MAX_DEPTH: usize = 32;

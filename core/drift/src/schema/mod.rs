@@ -13,8 +13,8 @@ use toolwarden_model::json::Pointer;
 use toolwarden_schema::{Callers, SchemaPair, Unknown, UnknownReason, ValueDomain, Witness};
 
 use crate::change::{CallEffect, ChangeClass, ChangeKind, Judgement};
-use crate::compare::Options;
 use crate::difference::{Difference, apply, differences};
+use crate::options::Options;
 use crate::rename::Rename;
 use change_group::{ChangeGroup, group_differences};
 use places::LostMember;

@@ -21,6 +21,7 @@ use super::snapshot::{Histogram, Percentiles, ReplyLatency, Snapshot, TokenTotal
 use super::suite::{SuiteCase, TrialSuite};
 use super::tooldrift;
 use super::trial::{MeasuredReply, Trial, TrialOrigin};
+use super::trial_order::order_trials;
 
 /// The maximum number of distinct provider words that are kept; further words are counted together.
 pub(super) const MAX_WORDS: usize = 200;
@@ -75,25 +76,6 @@ pub fn build_snapshot(origin: TrialOrigin, suite: &TrialSuite, trials: &[Trial])
         tokens: build.tokens,
         tooldrift: bounded_shapes(suite, &trials),
     }
-}
-
-/// Trials in the order of the suite's cases, whole replies before streamed ones.
-pub(super) fn order_trials<'t>(suite: &TrialSuite, trials: &'t [Trial]) -> Vec<&'t Trial> {
-    let cases = suite.cases.iter().enumerate();
-    let places: BTreeMap<&str, usize> = cases.map(|(at, it)| (it.name.as_str(), at)).collect();
-    let key = |trial: &'t Trial| {
-        let place = places.get(trial.case.as_str()).copied();
-        let place = place.unwrap_or(usize::MAX);
-        (place, trial.case.as_str(), trial.mode, trial.repetition)
-    };
-    let mut trials: Vec<&Trial> = trials.iter().collect();
-    trials.sort_by(|one, other| {
-        // Trials with the same position are ordered by their content.
-        key(one)
-            .cmp(&key(other))
-            .then_with(|| format!("{one:?}").cmp(&format!("{other:?}")))
-    });
-    trials
 }
 
 struct SnapshotBuilder<'s> {

@@ -1,14 +1,15 @@
+mod printed_field;
+
 use std::collections::BTreeMap;
 
 use toolwarden_model::Severity;
 use toolwarden_model::reply::ArgumentsClass;
 
-use super::change::{ContractChange, sort};
-use super::rate::Rate;
-use super::snapshot::{Histogram, Snapshot, ToolContract};
-use super::tooldrift::ToolCallShape;
-use super::tooldrift::printed_field;
-use super::trial_rule::TrialRule;
+use crate::change::{ContractChange, sort};
+use crate::rate::Rate;
+use crate::snapshot::{Histogram, Snapshot, ToolContract};
+use crate::tooldrift::ToolCallShape;
+use crate::trial_rule::TrialRule;
 
 /// The pinned fields by tool. Tools and fields that are not named are not compared.
 pub type PinnedContract = BTreeMap<String, PinnedToolContract>;

@@ -2,21 +2,20 @@
 
 use toolwarden_model::Severity;
 
-use super::diff::{format_keys, python_bool};
-use super::snapshot::ToolCallShape;
-use crate::pinned_contract::PinnedToolContract;
+use super::PinnedToolContract;
+use crate::tooldrift::{ToolCallShape, format_keys, python_bool};
 use crate::trial_rule::TrialRule;
 
 /// One printed field.
-pub(crate) struct PrintedField {
-    pub(crate) rule: TrialRule,
-    pub(crate) severity: Severity,
-    pub(crate) observed: fn(&ToolCallShape) -> String,
-    pub(crate) pinned: fn(&PinnedToolContract) -> Option<String>,
+pub(super) struct PrintedField {
+    pub(super) rule: TrialRule,
+    pub(super) severity: Severity,
+    pub(super) observed: fn(&ToolCallShape) -> String,
+    pub(super) pinned: fn(&PinnedToolContract) -> Option<String>,
 }
 
 /// All fields, in the order in which tooldrift prints them.
-pub(crate) const FIELDS: [PrintedField; 6] = [
+pub(super) const FIELDS: [PrintedField; 6] = [
     PrintedField {
         rule: TrialRule::ArgKeys,
         severity: Severity::Breaking,

@@ -2,12 +2,12 @@
 //! 1`.
 
 mod diff;
-pub(super) mod printed_field;
 mod read;
 mod snapshot;
 
 pub use diff::{FieldDelta, SnapshotDelta, SnapshotSide, ToolDelta, diff};
 pub use snapshot::{ToolCallShape, TooldriftSnapshot};
 
+pub(super) use diff::{format_keys, python_bool};
 pub(super) use read::read;
 pub(super) use snapshot::{finish_reason, first_replies, shape_of, shapes};

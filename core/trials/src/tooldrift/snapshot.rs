@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use toolwarden_model::json::parse;
 
 use crate::argument_shape::MAX_PATHS;
-use crate::build::order_trials;
-use crate::snapshot_file::to_sorted_text;
+use crate::sorted_json::to_sorted_text;
 use crate::suite::TrialSuite;
 use crate::trial::{MeasuredReply, ObservedCall, Trial, TrialOrigin};
+use crate::trial_order::order_trials;
 
 /// A snapshot in the tooldrift format: one reply, reduced to seven fields per tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
