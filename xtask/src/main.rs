@@ -73,15 +73,13 @@ fn tidy() -> ExitCode {
     violations.extend(licences::check(&workspace));
     violations.extend(modules::check(&workspace));
     violations.extend(phrases::check(&workspace));
+    violations.extend(type_names::check(&workspace));
     match guard_dependencies::read(&workspace.root) {
         Ok(crates) => {
             violations.extend(guard_dependencies::check(&crates));
             println!("the guard alone: {} crates", crates.len());
         }
         Err(error) => violations.push(format!("cargo tree of the guard: {error}")),
-    }
-    for name in type_names::list(&workspace) {
-        println!("note: {name}");
     }
     for violation in &violations {
         println!("{violation}");
