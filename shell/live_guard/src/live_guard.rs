@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolwarden_guard::{
     Amendment, Availability, Circumstances, Decision, Denial, DiscoveredTools, GateResult, Guard,
@@ -364,48 +364,28 @@ impl LiveGuard {
 
     /// Counts and records that a principal used the session of another principal.
     pub fn record_foreign_session(&self, principal: &str, owner: &str) {
-        let shared = &self.shared;
-        let code = "foreign_session";
-        shared.metrics.count_escalation(code);
-        let call = Call {
-            principal,
-            ..Call::default()
-        };
-        let detail = object(json!({"owner": owner}));
-        shared.record_event(
-            &shared.current(),
-            &call,
-            AuditEvent::Escalation { code, detail },
-        );
+        self.record_escalation(principal, "foreign_session", json!({"owner": owner}));
     }
 
     /// Counts and records that a principal requested something that only administrators may do.
     pub fn record_admin_refusal(&self, principal: &str, asked_for: &str) {
+        self.record_escalation(principal, "not_admin", json!({"asked_for": asked_for}));
+    }
+
+    /// Counts and records that a credential named a principal that belongs to another source.
+    pub fn record_name_conflict(&self, principal: &str, source: &str) {
+        let detail = json!({"claimed": principal, "source": source});
+        self.record_escalation("", "principal_taken", detail);
+    }
+
+    fn record_escalation(&self, principal: &str, code: &'static str, detail: Value) {
         let shared = &self.shared;
-        let code = "not_admin";
         shared.metrics.count_escalation(code);
         let call = Call {
             principal,
             ..Call::default()
         };
-        let detail = object(json!({"asked_for": asked_for}));
-        shared.record_event(
-            &shared.current(),
-            &call,
-            AuditEvent::Escalation { code, detail },
-        );
-    }
-
-    /// Counts and records that a credential named a principal that belongs to another source.
-    pub fn record_name_conflict(&self, principal: &str, source: &str) {
-        let shared = &self.shared;
-        let code = "principal_taken";
-        shared.metrics.count_escalation(code);
-        let call = Call {
-            principal: "",
-            ..Call::default()
-        };
-        let detail = object(json!({"claimed": principal, "source": source}));
+        let detail = object(detail);
         shared.record_event(
             &shared.current(),
             &call,

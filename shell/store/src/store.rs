@@ -272,13 +272,7 @@ impl Store {
         &self,
         change: impl FnOnce(&Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate);
-        let transaction = begun.map_err(|error| self.sqlite_error(error))?;
-        let done = change(self)?;
-        transaction
-            .commit()
-            .map_err(|error| self.sqlite_error(error))?;
-        Ok(done)
+        self.in_transaction(TransactionBehavior::Immediate, change)
     }
 
     /// Runs several reads on one snapshot.
@@ -286,13 +280,21 @@ impl Store {
         &self,
         read: impl FnOnce(&Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
+        self.in_transaction(TransactionBehavior::Deferred, read)
+    }
+
+    fn in_transaction<T, E: From<StoreError>>(
+        &self,
+        behavior: TransactionBehavior,
+        act: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let begun = Transaction::new_unchecked(&self.connection, behavior);
         let transaction = begun.map_err(|error| self.sqlite_error(error))?;
-        let read = read(self)?;
+        let done = act(self)?;
         transaction
             .commit()
             .map_err(|error| self.sqlite_error(error))?;
-        Ok(read)
+        Ok(done)
     }
 
     pub(crate) const fn connection(&self) -> &Connection {

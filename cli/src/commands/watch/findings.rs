@@ -11,8 +11,8 @@ use super::rule_info;
 use crate::error::CliError;
 use crate::input::SourceLocation;
 use crate::report::{
-    FindingDetail, FindingLevel, FindingOrigin, FindingReport, ReportCheck, ReportFinding, Subject,
-    fingerprint,
+    FindingDetail, FindingLevel, FindingOrigin, FindingReport, ReportCheck, ReportFinding,
+    RuleInfo, Subject, fingerprint,
 };
 
 /// A report about all servers that were compared.
@@ -53,26 +53,14 @@ pub(super) fn unanswered_finding(
     place: &SourceLocation,
     error: &CliError,
 ) -> ReportFinding {
-    let position = place.positions(std::iter::once(&Pointer::root()));
-    let position = position.first();
-    ReportFinding {
-        check: "drift".to_owned(),
-        rule: rule_info::UNANSWERED.id,
-        level: FindingLevel::Error,
-        tool: server.to_owned(),
-        message: error.to_string(),
-        file: place.file.to_string(),
-        line: position.map_or(1, |position| position.line),
-        column: position.map_or(1, |position| position.column),
-        pointer: String::new(),
-        fixable: false,
-        detail: FindingDetail {
-            origin: place.origin,
-            rule_info: Some(rule_info::UNANSWERED),
-            fingerprint: Some(fingerprint([rule_info::UNANSWERED.id, server])),
-            group: None,
-        },
-    }
+    let level = FindingLevel::Error;
+    server_finding(
+        rule_info::UNANSWERED,
+        level,
+        server,
+        error.to_string(),
+        place,
+    )
 }
 
 /// Results that were too few to say anything must not look as if they were fine.
@@ -137,14 +125,32 @@ pub(super) fn not_measured(
 
 /// A server whose tools were only pinned must not look like one without drift.
 pub(super) fn first_pinned(server: &str, message: &str, place: &SourceLocation) -> ReportFinding {
+    let level = FindingLevel::Warning;
+    server_finding(
+        rule_info::FIRST_PINNED,
+        level,
+        server,
+        message.to_owned(),
+        place,
+    )
+}
+
+/// A finding about a server as a whole.
+fn server_finding(
+    rule: RuleInfo,
+    level: FindingLevel,
+    server: &str,
+    message: String,
+    place: &SourceLocation,
+) -> ReportFinding {
     let position = place.positions(std::iter::once(&Pointer::root()));
     let position = position.first();
     ReportFinding {
         check: "drift".to_owned(),
-        rule: rule_info::FIRST_PINNED.id,
-        level: FindingLevel::Warning,
+        rule: rule.id,
+        level,
         tool: server.to_owned(),
-        message: message.to_owned(),
+        message,
         file: place.file.to_string(),
         line: position.map_or(1, |position| position.line),
         column: position.map_or(1, |position| position.column),
@@ -152,8 +158,8 @@ pub(super) fn first_pinned(server: &str, message: &str, place: &SourceLocation) 
         fixable: false,
         detail: FindingDetail {
             origin: place.origin,
-            rule_info: Some(rule_info::FIRST_PINNED),
-            fingerprint: Some(fingerprint([rule_info::FIRST_PINNED.id, server])),
+            rule_info: Some(rule),
+            fingerprint: Some(fingerprint([rule.id, server])),
             group: None,
         },
     }
