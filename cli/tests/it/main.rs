@@ -27,6 +27,7 @@ mod results;
 mod runner_commands;
 mod sandbox;
 mod saved_lists;
+mod second_readings;
 mod sessions;
 mod toolwatch;
 mod transcripts;

@@ -8,6 +8,7 @@ use crate::caution::classify_caution;
 use crate::change::{CallEffect, Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence};
 use crate::change_builder::ChangeBuilder;
 use crate::definition_drift::Drift;
+use crate::definition_text::PROSE;
 use crate::difference::{Difference, differences, is_identical};
 use crate::facet::{Facet, ObservedDefinition};
 use crate::options::Options;
@@ -175,6 +176,49 @@ fn last_name(pointer: &Pointer) -> String {
     names.last().unwrap_or_default()
 }
 
+/// Members that hold a schema in some format.
+const SCHEMA_MEMBERS: &[&str] = &[
+    "inputSchema",
+    "input_schema",
+    "inputs",
+    "parameters",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "args_schema",
+    "outputSchema",
+    "output_schema",
+    "outputs",
+    "response",
+    "responseJsonSchema",
+    "response_json_schema",
+    "returns",
+];
+
+/// The member of a definition that holds a schema besides the one that is compared: a place belongs to
+/// another facet otherwise.
+fn second_schema(pointer: &Pointer) -> Option<String> {
+    let mut segments = pointer.segments();
+    let first = segments.next()?;
+    let name = match first.as_str() {
+        "function" | "toolSpec" | "extensions/raw" => segments.next()?,
+        _ => first,
+    };
+    SCHEMA_MEMBERS.contains(&name.as_str()).then_some(name)
+}
+
+/// Whether a place is in such a schema, and not text that a model reads.
+fn is_second_schema(pointer: &Pointer) -> bool {
+    let is_prose = |name: String| PROSE.contains(&name.as_str());
+    second_schema(pointer).is_some() && !pointer.segments().last().is_some_and(is_prose)
+}
+
+/// Whether a place is the identifier of a skill of an agent card.
+fn is_skill_id(pointer: &Pointer) -> bool {
+    pointer
+        .segments()
+        .eq(["extensions/a2a-skill".to_owned(), "id".to_owned()])
+}
+
 fn other_facets(
     old: &ObservedDefinition<'_>,
     new: &ObservedDefinition<'_>,
@@ -194,6 +238,10 @@ fn other_facets(
             // A facet's place may be inside a member that differs as a whole.
             Facet::Other if route_change(&difference.pointer).is_some() => {
                 ("route", ChangeClass::Trust)
+            }
+            Facet::Other if is_skill_id(&difference.pointer) => ("name", ChangeClass::Breaking),
+            Facet::Other if is_second_schema(&difference.pointer) => {
+                ("second-schema", ChangeClass::Unknown)
             }
             Facet::Other => ("member", ChangeClass::Behavioural),
         };
@@ -220,6 +268,17 @@ fn other_facets(
         };
         let message = match route_change(&difference.pointer).filter(|_| facet == Facet::Other) {
             Some(means) => format!("{means}: `{}` {did}", last_name(&difference.pointer)),
+            None if rule == "second-schema" => {
+                let name = second_schema(&difference.pointer).unwrap_or(what);
+                let is_whole = last_name(&difference.pointer) == name;
+                let did = if is_whole { did } else { "was changed" };
+                format!(
+                    "`{name}` {did}: a schema that `watch` does not compare, and that another reader may use"
+                )
+            }
+            None if rule == "name" && facet == Facet::Other => {
+                "the id of the skill was changed: callers use it".to_owned()
+            }
             None => format!("`{what}` {did}"),
         };
         changes.push(maker.change(rule, facet, class, &difference, message));

@@ -10,6 +10,7 @@ use crate::facet::{Facet, ObservedDefinition};
 use crate::options::Options;
 use crate::recorded_call::RecordedCall;
 use crate::rename::{Rename, RenameCandidate, match_renames};
+use crate::routes::mark_same_operation;
 use crate::shape::ShapeDrift;
 use crate::text::{self, Detector, TextFinding, Weight, is_suspicious};
 
@@ -218,7 +219,8 @@ pub fn compare_lists_in_server(
         });
         match (partner.and_then(|index| old.get(index)), renamed_from) {
             (Some(before), _) => {
-                let changed = compare(before, tool, &calls_of(before.name));
+                let mut changed = compare(before, tool, &calls_of(before.name));
+                mark_same_operation(&mut changed.changes, tool.name, old, new);
                 let rejects = changed
                     .input
                     .as_ref()

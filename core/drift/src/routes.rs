@@ -69,39 +69,218 @@ pub(crate) fn mark_same_route(
 
 /// What a document says about its calls, without the names of its security schemes.
 fn route_content(document: &Value) -> Vec<String> {
-    let schemes = SCHEMES.iter().find_map(|place| {
-        let schemes = document.pointer(place)?.as_object()?;
-        let is_scheme = |it: &Value| it.get("type").is_some_and(Value::is_string);
-        schemes.values().all(is_scheme).then_some(schemes)
-    });
-    let content = |name: &str| match schemes.and_then(|schemes| schemes.get(name)) {
-        Some(scheme) => to_canonical_string(scheme),
-        None => name.to_owned(),
-    };
+    let schemes = security_schemes(document);
     let mut said: Vec<String> = schemes
         .into_iter()
         .flatten()
-        .map(|(name, _)| content(name))
+        .map(|(name, _)| scheme_content(schemes, name))
         .collect();
     said.sort();
-    let servers = document.get("servers").and_then(Value::as_array);
-    for server in servers.into_iter().flatten() {
+    said.extend(server_content(document.get("servers")));
+    said.extend(security_content(schemes, document.get("security")));
+    said
+}
+
+fn security_schemes(document: &Value) -> Option<&Object> {
+    SCHEMES.iter().find_map(|place| {
+        let schemes = document.pointer(place)?.as_object()?;
+        let is_scheme = |it: &Value| it.get("type").is_some_and(Value::is_string);
+        schemes.values().all(is_scheme).then_some(schemes)
+    })
+}
+
+fn scheme_content(schemes: Option<&Object>, name: &str) -> String {
+    match schemes.and_then(|schemes| schemes.get(name)) {
+        Some(scheme) => to_canonical_string(scheme),
+        None => name.to_owned(),
+    }
+}
+
+/// A list of servers, without the slash at the end of a URL.
+fn server_content(servers: Option<&Value>) -> Vec<String> {
+    let servers = servers.and_then(Value::as_array).into_iter().flatten();
+    let said = servers.map(|server| {
         let mut server = server.clone();
         if let Some(Value::String(url)) = server.get_mut("url") {
             url.truncate(url.trim_end_matches('/').len());
         }
-        said.push(format!("server {}", to_canonical_string(&server)));
-    }
-    let required = document.get("security").and_then(Value::as_array);
-    for alternative in required.into_iter().flatten() {
+        format!("server {}", to_canonical_string(&server))
+    });
+    said.collect()
+}
+
+/// A list of security requirements, with the content of each scheme for its name.
+fn security_content(schemes: Option<&Object>, required: Option<&Value>) -> Vec<String> {
+    let required = required.and_then(Value::as_array).into_iter().flatten();
+    let said = required.map(|alternative| {
         let names = alternative.as_object().into_iter().flatten();
         let written: Object = names
-            .map(|(name, scopes)| (content(name), scopes.clone()))
+            .map(|(name, scopes)| (scheme_content(schemes, name), scopes.clone()))
             .collect();
-        let written = to_canonical_string(&Value::Object(written));
-        said.push(format!("security {written}"));
+        format!("security {}", to_canonical_string(&Value::Object(written)))
+    });
+    said.collect()
+}
+
+/// Where the calls of one operation go and what they present.
+#[derive(PartialEq, Eq)]
+struct OperationRoute {
+    servers: Vec<String>,
+    security: Vec<String>,
+}
+
+impl OperationRoute {
+    /// The route of an operation: its own, or else that of its path, or else that of the document.
+    fn of(document: &Value, path: &str, method: &str) -> Option<Self> {
+        let item = document.get("paths")?.get(path)?;
+        let operation = item.get(method)?;
+        let servers = [operation, item, document]
+            .into_iter()
+            .find_map(|holder| holder.get("servers"));
+        let security = [operation, document]
+            .into_iter()
+            .find_map(|holder| holder.get("security"));
+        let schemes = security_schemes(document);
+        let mut security = security_content(schemes, security);
+        // A caller may choose any of the alternatives.
+        security.sort();
+        Some(Self {
+            servers: server_content(servers),
+            security,
+        })
     }
-    said
+
+    fn is_same(&self, other: &Self, member: &str) -> bool {
+        match member {
+            "servers" => self.servers == other.servers,
+            _ => self.security == other.security,
+        }
+    }
+}
+
+/// Marks the changes of a tool, or of the document it belongs to, that only state the same route of an
+/// operation in other words.
+pub(crate) fn mark_same_operation(
+    changes: &mut [Change],
+    tool: &str,
+    old: &[ObservedDefinition<'_>],
+    new: &[ObservedDefinition<'_>],
+) {
+    if !changes.iter().any(|it| operation_of(it).is_some()) {
+        return;
+    }
+    let documents = (document_of(old), document_of(new));
+    let find = |list: &[ObservedDefinition<'_>]| -> Option<Value> {
+        let tool = list.iter().find(|it| it.name == tool)?;
+        tool.definition.get("extensions/openapi").cloned()
+    };
+    let sides = (find(old), find(new));
+    for change in changes {
+        let Some((operation, member)) = operation_of(change) else {
+            continue;
+        };
+        if is_same_route(&operation, &member, documents, &sides) {
+            change.rule = SAME_ROUTE;
+            change.class = ChangeClass::Info;
+            change.message.push_str(": the same route in other words");
+        }
+    }
+}
+
+/// The document that the operations of a list belong to, if there is exactly one.
+fn document_of<'d>(list: &[ObservedDefinition<'d>]) -> Option<&'d Value> {
+    let place = Pointer::of(["extensions/raw", "document"]);
+    let documents = list.iter().filter_map(|it| place.find(it.definition));
+    let mut documents = documents.filter(|it| it.get("paths").is_some());
+    let first = documents.next()?;
+    documents.next().is_none().then_some(first)
+}
+
+/// The operation that a change of route is about.
+enum ChangedOperation {
+    /// The tool itself.
+    Tool,
+    /// One operation of a document, or all operations of a path.
+    Document {
+        path: String,
+        method: Option<String>,
+    },
+}
+
+/// The operation that a change of servers or credentials is about, and which of the two it is.
+fn operation_of(change: &Change) -> Option<(ChangedOperation, String)> {
+    // Other classes are not about the route alone.
+    if !matches!(change.class, ChangeClass::Trust | ChangeClass::Behavioural)
+        || !change.evidence.reasons.is_empty()
+    {
+        return None;
+    }
+    let segments: Vec<String> = change.pointer.segments().collect();
+    let is_route = |member: &str| matches!(member, "servers" | "security");
+    match segments.as_slice() {
+        [holder, member, ..] if holder == "extensions/openapi" && is_route(member) => {
+            Some((ChangedOperation::Tool, member.clone()))
+        }
+        [raw, document, paths, path, rest @ ..]
+            if raw == "extensions/raw" && document == "document" && paths == "paths" =>
+        {
+            let (method, member) = match rest {
+                [member, ..] if member == "servers" => (None, member),
+                [method, member, ..] if is_route(member) => (Some(method.clone()), member),
+                _ => return None,
+            };
+            let path = path.clone();
+            Some((ChangedOperation::Document { path, method }, member.clone()))
+        }
+        _ => None,
+    }
+}
+
+fn is_same_route(
+    operation: &ChangedOperation,
+    member: &str,
+    documents: (Option<&Value>, Option<&Value>),
+    tools: &(Option<Value>, Option<Value>),
+) -> bool {
+    let (Some(old), Some(new)) = documents else {
+        // Without the document, only the operation's own servers are known.
+        let servers = |tool: &Option<Value>| {
+            let servers = tool.as_ref()?.get("servers")?;
+            Some(server_content(Some(servers)))
+        };
+        let before = servers(&tools.0);
+        return member == "servers" && before.is_some() && before == servers(&tools.1);
+    };
+    let is_same = |path: (&str, &str), method: (&str, &str)| {
+        let before = OperationRoute::of(old, path.0, method.0);
+        let after = OperationRoute::of(new, path.1, method.1);
+        matches!((before, after), (Some(before), Some(after)) if before.is_same(&after, member))
+    };
+    match operation {
+        ChangedOperation::Tool => {
+            let text = |tool: &Option<Value>, key: &str| -> Option<String> {
+                Some(tool.as_ref()?.get(key)?.as_str()?.to_owned())
+            };
+            let route = |tool: &Option<Value>| Some((text(tool, "path")?, text(tool, "method")?));
+            let (Some(before), Some(after)) = (route(&tools.0), route(&tools.1)) else {
+                return false;
+            };
+            is_same((&before.0, &after.0), (&before.1, &after.1))
+        }
+        ChangedOperation::Document { path, method } => {
+            let methods: Vec<String> = match method {
+                Some(method) => vec![method.clone()],
+                None => {
+                    let item = new.get("paths").and_then(|it| it.get(path));
+                    let members = item.and_then(Value::as_object).into_iter().flatten();
+                    let operations = members.filter(|(_, it)| it.get("responses").is_some());
+                    operations.map(|(method, _)| method.clone()).collect()
+                }
+            };
+            let mut methods = methods.iter();
+            methods.len() > 0 && methods.all(|it| is_same((path, path), (it, it)))
+        }
+    }
 }
 
 /// The effect on calls of a change at this place, if the place concerns their route. No model reads it

@@ -39,6 +39,9 @@ const GENERATED_TITLE_WORDS: &[&str] = &[
     "wrapped",
 ];
 
+/// Members of a definition that hold examples of arguments.
+const EXAMPLES: &[&str] = &["input_examples", "inputExamples", "examples", "example"];
+
 /// Finds the text changes of a tool, and the text that other changes introduce.
 pub(crate) fn classify(
     drift: &mut Drift,
@@ -78,6 +81,14 @@ pub fn changed_texts(change: &Change) -> Option<(String, String)> {
 fn before_and_after(change: &Change) -> (String, String) {
     let key = change.pointer.segments().last().unwrap_or_default();
     let is_key = change.rule != "text" && says_something(&key);
+    if is_example(change) {
+        let text = |value: Option<&Value>| match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string().replace(',', ", "),
+            None => String::new(),
+        };
+        return (text(change.before.as_ref()), text(change.after.as_ref()));
+    }
     let text = |value: Option<&Value>| match value {
         Some(value) if is_key => format!("{key}\n{}", join_text(Some(value))),
         value => join_text(value),
@@ -88,12 +99,25 @@ fn before_and_after(change: &Change) -> (String, String) {
     }
 }
 
+/// Whether a change is of examples of arguments.
+fn is_example(change: &Change) -> bool {
+    match change.evidence.facet {
+        Facet::Other => {
+            let mut outer = change.pointer.segments();
+            outer.any(|name| EXAMPLES.contains(&name.as_str()))
+        }
+        _ => matches!(change.rule, "examples" | "example"),
+    }
+}
+
 /// Whether the place of a change holds text for a model, rather than input for a validator.
 fn is_text(change: &Change) -> bool {
     let last = || change.pointer.segments().last().unwrap_or_default();
     let came_or_went = change.before.is_none() || change.after.is_none();
     match change.evidence.facet {
         Facet::Title | Facet::Description => true,
+        // A model imitates examples, whatever they hold.
+        Facet::Other if is_example(change) => true,
         Facet::Annotations | Facet::Other => {
             let says = |value: Option<&Value>| match value {
                 Some(value) if PROSE.contains(&last().as_str()) => has_text(Some(value)),
@@ -111,8 +135,9 @@ fn is_text(change: &Change) -> bool {
             let is_key = || change.rule == "keyword" && came_or_went && says_something(&last());
             match change.rule {
                 // A format is a word for a model too: it tells how to write a value.
-                "title" | "description" | "examples" | "example" | "$comment" | "keyword"
-                | "text" | "format" | "contentEncoding" | "contentMediaType" => {
+                "examples" | "example" => true,
+                "title" | "description" | "$comment" | "keyword" | "text" | "format"
+                | "contentEncoding" | "contentMediaType" => {
                     has_text(change.before.as_ref()) || has_text(change.after.as_ref()) || is_key()
                 }
                 "default" => is_prose(change.after.as_ref()),
@@ -145,8 +170,11 @@ fn classify_text_change(
         return;
     }
     if before.split_whitespace().eq(after.split_whitespace()) {
-        change.class = ChangeClass::Info;
-        change.message.push_str(": only its spacing");
+        // Numbers and switches beside the same text are no matter of spacing.
+        if has_same_text_only(change) {
+            change.class = ChangeClass::Info;
+            change.message.push_str(": only its spacing");
+        }
         return;
     }
     let is_title = change.evidence.facet == Facet::Title || ends_in_title(&change.pointer);
@@ -165,6 +193,30 @@ fn classify_text_change(
     attach_suspicions(change, &before, &after, known);
     if matches!(change.rule, "default" | "const") && is_ambiguous_host(&after) {
         attach_suspicions(change, "", &format!("https://{after}"), known);
+    }
+}
+
+/// Whether both values of a change are equal but for the spacing of their text.
+fn has_same_text_only(change: &Change) -> bool {
+    let (Some(before), Some(after)) = (&change.before, &change.after) else {
+        return true;
+    };
+    without_spacing(before) == without_spacing(after)
+}
+
+fn without_spacing(value: &Value) -> Value {
+    match value {
+        Value::String(text) => {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            Value::from(words.join(" "))
+        }
+        Value::Array(items) => items.iter().map(without_spacing).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(key, it)| (key.clone(), without_spacing(it)));
+            Value::Object(members.collect())
+        }
+        other => other.clone(),
     }
 }
 

@@ -33,7 +33,8 @@ pub use judge::{CheckOutcome, ResultSampling, ServerListing, toolwatch_mutation}
 pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
 pub use lock_lines::LockLines;
 pub use observation::{
-    INSTRUCTIONS, Observation, UnreadableDefinition, align_formats, is_definition,
+    INSTRUCTIONS, Observation, UnreadableDefinition, align_formats, differ_beyond_common_form,
+    is_definition,
 };
 pub use observed_results::ObservedResults;
 pub use pin::{PinReport, PinReportTool, pin};

@@ -316,6 +316,22 @@ pub fn align_formats(old: &mut Observation, new: &mut Observation) -> bool {
     same
 }
 
+/// Whether two definitions in different formats differ in more than what every format can express, so that
+/// a comparison of that says little.
+#[must_use]
+pub fn differ_beyond_common_form(old: &Observation, new: &Observation) -> bool {
+    let rest = |seen: &Observation| {
+        let mut form = full_form(&seen.parsed().tool);
+        if let Value::Object(members) = &mut form {
+            for member in ["name", "description", "inputSchema"] {
+                members.shift_remove(member);
+            }
+        }
+        form
+    };
+    rest(old) != rest(new)
+}
+
 /// The member of a definition that holds something else than a schema where its schema belongs.
 fn broken_schema(tool: &Tool, definition: &Value) -> Option<&'static str> {
     // Some formats list parameters instead of a schema, which canon reads.
@@ -323,10 +339,14 @@ fn broken_schema(tool: &Tool, definition: &Value) -> Option<&'static str> {
         return None;
     }
     let keys = ["inputSchema", "input_schema", "parameters"];
-    keys.into_iter().find(|key| {
-        let schema = definition.get(*key);
-        schema.is_some_and(|schema| !schema.is_object() && !schema.is_boolean())
-    })
+    // A schema may be a boolean, but canon reads objects only.
+    if keys
+        .iter()
+        .any(|key| definition.get(*key).is_some_and(Value::is_object))
+    {
+        return None;
+    }
+    keys.into_iter().find(|key| definition.get(*key).is_some())
 }
 
 /// A definition whose schema is not a schema, as received: to take it for one that accepts everything

@@ -3,10 +3,12 @@ use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_drift::{ListDrift, compare_lists};
+use toolwarden_drift::{Change, Drift, ListDrift, compare_lists, format_change};
 use toolwarden_model::json::Object;
 use toolwarden_model::{Verdict, did_you_mean};
-use toolwarden_watch::{LOCK_SCHEMA, LockFile, Observation, align_formats};
+use toolwarden_watch::{
+    LOCK_SCHEMA, LockFile, Observation, align_formats, differ_beyond_common_form,
+};
 
 use super::comparison::{DIFF_FAILS_ON, ServerComparison, effective_fail_on};
 use super::read_tools::{LocatedTool, read_tools};
@@ -46,9 +48,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<CommandOutcome, CliError> {
         .collect();
     select(&mut old, &mut new, &args.tools)?;
     let across = align_tool_formats(&mut old, &mut new);
-    if across > 0 {
+    if across.tools > 0 {
         print_status(&format!(
-            "{across} tools are in different formats: what both can say is compared"
+            "{} tools are in different formats: what both can say is compared",
+            across.tools
         ));
     }
     let recorded = match &args.compare.observed {
@@ -75,6 +78,12 @@ pub(super) fn run(args: &DiffArgs) -> Result<CommandOutcome, CliError> {
         drift.mark_unknown(name);
     }
     add_doubles(&new, &mut drift);
+    for (tool, change) in across.not_compared {
+        let known = drift.tools.len();
+        drift.add(Drift::of_results(&tool, None, vec![change]));
+        // A tool that seemed unchanged in what both formats can express.
+        drift.unchanged -= (drift.tools.len() - known).min(drift.unchanged);
+    }
     let places = locations(&old, &new);
     let mut subjects: Vec<String> = new
         .iter()
@@ -172,8 +181,16 @@ fn tools_of_lock(
     Ok(seen)
 }
 
-/// Brings the tools of one name that are in different formats to what both can express; returns how many.
-fn align_tool_formats(old: &mut [LocatedTool], new: &mut [LocatedTool]) -> usize {
+/// Tools of one name that are in different formats.
+#[derive(Default)]
+struct ReformattedTools {
+    tools: usize,
+    /// The tools with members that were not compared.
+    not_compared: Vec<(String, Change)>,
+}
+
+/// Brings the tools of one name that are in different formats to what both can express.
+fn align_tool_formats(old: &mut [LocatedTool], new: &mut [LocatedTool]) -> ReformattedTools {
     let mut waiting: BTreeMap<String, Vec<&mut LocatedTool>> = BTreeMap::new();
     for seen in old {
         waiting
@@ -181,14 +198,20 @@ fn align_tool_formats(old: &mut [LocatedTool], new: &mut [LocatedTool]) -> usize
             .or_default()
             .push(seen);
     }
-    let mut across = 0;
+    let mut across = ReformattedTools::default();
     for seen in new {
         let named = waiting.get_mut(&seen.observation.name);
         for before in named.into_iter().flatten() {
-            across += usize::from(!align_formats(
-                &mut before.observation,
-                &mut seen.observation,
-            ));
+            let (was, is) = (&mut before.observation, &mut seen.observation);
+            let formats = (was.view().id(), is.view().id());
+            if align_formats(was, is) {
+                continue;
+            }
+            across.tools += 1;
+            if differ_beyond_common_form(was, is) {
+                let change = format_change(&is.name, formats.0, formats.1);
+                across.not_compared.push((is.name.clone(), change));
+            }
         }
     }
     across

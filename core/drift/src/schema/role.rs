@@ -249,7 +249,10 @@ fn required(before: Option<&Value>, after: Option<&Value>, subject: Option<&str>
         (Some(more), None) => format!("required now{within}: {more}"),
         (None, Some(less)) => format!("no longer required{within}: {less}"),
         (Some(more), Some(less)) => format!("required now{within}: {more}; no longer: {less}"),
-        (None, None) => format!("required{within} in another order"),
+        (None, None) if before.len() == after.len() => {
+            format!("required{within} in another order")
+        }
+        (None, None) => format!("the same names are required{within}"),
     }
 }
 
@@ -261,7 +264,10 @@ fn values(before: &[Value], after: &[Value], subject: Option<&str>) -> String {
         (Some(more), None) => format!("values added to {subject}: {more}"),
         (None, Some(less)) => format!("values removed from {subject}: {less}"),
         (Some(more), Some(less)) => format!("values added to {subject}: {more}; removed: {less}"),
-        (None, None) => format!("values of {subject} in another order"),
+        (None, None) if before.len() == after.len() => {
+            format!("values of {subject} in another order")
+        }
+        (None, None) => format!("the same values of {subject}, more or less often"),
     }
 }
 

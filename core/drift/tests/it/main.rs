@@ -41,4 +41,5 @@ fn drift(old: &Value, new: &Value) -> Drift {
 }
 mod text_places;
 mod toolwatch;
+mod unread_members;
 mod wording;
