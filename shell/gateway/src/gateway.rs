@@ -153,8 +153,8 @@ impl Gateway {
     /// The servers behind the gateway, in the order of the settings.
     #[must_use]
     pub fn upstreams(&self) -> Vec<Arc<Upstream>> {
-        let shelves = self.shared.server_catalogs.load();
-        shelves.iter().map(|it| Arc::clone(&it.upstream)).collect()
+        let catalogs = self.shared.server_catalogs.load();
+        catalogs.iter().map(|it| Arc::clone(&it.upstream)).collect()
     }
 
     /// Messages about names that are refused because two servers would share them.
@@ -175,8 +175,8 @@ impl Gateway {
     }
 
     pub(crate) fn server_catalog(&self, server: &str) -> Option<Arc<ServerCatalog>> {
-        let shelves = self.shared.server_catalogs.load();
-        let found = shelves.iter().find(|it| it.upstream.name() == server);
+        let catalogs = self.shared.server_catalogs.load();
+        let found = catalogs.iter().find(|it| it.upstream.name() == server);
         found.cloned()
     }
 
@@ -197,8 +197,8 @@ impl Gateway {
     /// The only server, if it is served transparently: its names and descriptions unchanged.
     pub(crate) fn transparent_server(&self) -> Option<Arc<ServerCatalog>> {
         let settings = self.shared.settings.load();
-        let shelves = self.shared.server_catalogs.load();
-        match shelves.as_slice() {
+        let catalogs = self.shared.server_catalogs.load();
+        match catalogs.as_slice() {
             [only] if settings.prefix != toolwarden_settings::PrefixMode::Always => {
                 Some(Arc::clone(only))
             }
@@ -207,9 +207,9 @@ impl Gateway {
     }
 
     /// Gives the guard the servers, with the rules for features that the policy does not name.
-    pub(crate) fn set_server_rules(&self, shelves: &[Arc<ServerCatalog>]) {
-        let rules = shelves.iter().filter_map(|shelf| {
-            let upstream = &shelf.upstream;
+    pub(crate) fn set_server_rules(&self, catalogs: &[Arc<ServerCatalog>]) {
+        let rules = catalogs.iter().filter_map(|catalog| {
+            let upstream = &catalog.upstream;
             let settings = upstream.settings();
             let defaults = settings.tool_defaults.as_ref();
             let rules = match defaults.map(ToolPolicy::read_defaults) {
@@ -299,8 +299,8 @@ impl Gateway {
         for gone in self.shared.conversations.expire(self.now(), idle) {
             self.release_conversation(&gone);
         }
-        for shelf in self.server_catalogs().iter() {
-            shelf.retain_conversations(|id| self.shared.conversations.peek(id).is_some());
+        for catalog in self.server_catalogs().iter() {
+            catalog.retain_conversations(|id| self.shared.conversations.peek(id).is_some());
         }
         let is_open = |id: &str| self.shared.conversations.peek(id).is_some();
         self.shared.in_flight_requests.retain_conversations(is_open);
@@ -316,13 +316,13 @@ impl Gateway {
                 drop(self.shared.closed_sessions.send(Arc::new(log)));
             }
         }
-        for shelf in self.server_catalogs().iter() {
-            shelf
+        for catalog in self.server_catalogs().iter() {
+            catalog
                 .upstream
                 .close_conversation_link(&LinkKey::Conversation(Arc::clone(&conversation.id)));
-            shelf.forget_conversation(&conversation.id);
+            catalog.forget_conversation(&conversation.id);
             let key = LinkKey::Conversation(Arc::clone(&conversation.id));
-            let server = shelf.upstream.server_name();
+            let server = catalog.upstream.server_name();
             self.shared.in_flight_requests.drop_link(server, &key);
         }
     }

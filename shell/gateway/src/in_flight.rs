@@ -194,7 +194,7 @@ impl InFlightRequests {
 
     pub(crate) fn begin<'p>(
         self: &Arc<Self>,
-        flight: InFlightRequest,
+        in_flight: InFlightRequest,
         params: Option<&'p RawValue>,
     ) -> (Option<Cow<'p, RawValue>>, InFlightGuard) {
         let mut inner = self.lock();
@@ -204,7 +204,7 @@ impl InFlightRequests {
         inner.requests.insert(
             number,
             Entry {
-                request: flight,
+                request: in_flight,
                 token,
                 id: None,
             },
@@ -221,14 +221,14 @@ impl InFlightRequests {
     pub(crate) fn attach(
         &self,
         number: u64,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
     ) {
         let members = RawObject::parse_optional(params);
         let meta = members.object("_meta");
         let token = meta.and_then(|meta| meta.get("progressToken").map(str::to_owned));
         if let Some(entry) = self.lock().requests.get_mut(&number) {
-            entry.request.context = Arc::clone(asked);
+            entry.request.context = Arc::clone(context);
             if let (Some(held), Some(token)) = (&mut entry.token, token) {
                 *held = token;
             }

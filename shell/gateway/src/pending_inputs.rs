@@ -96,13 +96,13 @@ impl PendingInputs {
 
 impl PendingInput {
     /// Whether it is a request to a server.
-    pub(crate) fn is_for_server(&self, shelf: &ServerCatalog) -> bool {
-        self.catalog.upstream.name() == shelf.upstream.name()
+    pub(crate) fn is_for_server(&self, catalog: &ServerCatalog) -> bool {
+        self.catalog.upstream.name() == catalog.upstream.name()
     }
 
     /// Whether it is a request for something of a server.
-    pub(crate) fn is_for_item(&self, shelf: &ServerCatalog, name: &OwnName) -> bool {
-        self.catalog.upstream.name() == shelf.upstream.name() && self.tool == *name
+    pub(crate) fn is_for_item(&self, catalog: &ServerCatalog, name: &OwnName) -> bool {
+        self.catalog.upstream.name() == catalog.upstream.name() && self.tool == *name
     }
 
     pub(crate) fn add_question(&mut self, ask: ServerRequest) {

@@ -183,7 +183,7 @@ impl StdioSession {
         // The gateway does not wait for a stream that stays open until the end.
         let stays = matches!(&message, RpcMessage::Request { method, .. } if method == "subscriptions/listen");
         let (outlet, mut interim) = AgentSender::channel();
-        let asked = Arc::new(RequestContext {
+        let context = Arc::new(RequestContext {
             conversation,
             agent,
             claims: None,
@@ -196,7 +196,7 @@ impl StdioSession {
         });
         let (gateway, lines) = (self.gateway.clone(), self.lines.clone());
         let work = async move {
-            let mut work = Box::pin(gateway.take(&asked, message));
+            let mut work = Box::pin(gateway.take(&context, message));
             let answer = loop {
                 tokio::select! {
                     biased;

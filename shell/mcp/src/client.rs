@@ -37,18 +37,18 @@ impl McpClient {
     ///
     /// Needs a tokio runtime with time and I/O enabled.
     pub async fn connect(endpoint: &Endpoint, limits: &ConnectionLimits) -> Result<Self, McpError> {
-        let face = ClientInfo::default();
+        let client_info = ClientInfo::default();
         let link = ServerConnection::open_with(
             endpoint,
             limits,
-            &face,
+            &client_info,
             MessageDispatcher::default(),
             EraPreference::Newest,
         )
         .await;
         Ok(Self {
             connection: link.map_err(unwrap_session_expired)?,
-            client_info: face,
+            client_info,
             param_headers: Mutex::default(),
         })
     }

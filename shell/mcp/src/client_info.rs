@@ -39,10 +39,10 @@ mod tests {
 
     #[test]
     fn default_client_info_is_valid() {
-        let face = ClientInfo::default();
-        assert_eq!(face.capabilities.get(), "{}");
+        let client_info = ClientInfo::default();
+        assert_eq!(client_info.capabilities.get(), "{}");
         assert_eq!(
-            face.info.get(),
+            client_info.info.get(),
             format!(
                 r#"{{"name":"toolwarden","version":"{}"}}"#,
                 env!("CARGO_PKG_VERSION")

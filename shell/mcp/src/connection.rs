@@ -50,11 +50,11 @@ impl ServerConnection {
     pub async fn open(
         endpoint: &Endpoint,
         limits: &ConnectionLimits,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
         audience: Arc<dyn MessageHandler>,
     ) -> Result<Self, McpError> {
         let newest = EraPreference::Newest;
-        Self::open_in_era(endpoint, limits, face, audience, newest).await
+        Self::open_in_era(endpoint, limits, client_info, audience, newest).await
     }
 
     /// Like [`ServerConnection::open`], in the preferred era.
@@ -64,14 +64,14 @@ impl ServerConnection {
     pub async fn open_in_era(
         endpoint: &Endpoint,
         limits: &ConnectionLimits,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
         audience: Arc<dyn MessageHandler>,
         preference: EraPreference,
     ) -> Result<Self, McpError> {
         Self::open_with(
             endpoint,
             limits,
-            face,
+            client_info,
             MessageDispatcher::with_handler(audience),
             preference,
         )
@@ -81,14 +81,20 @@ impl ServerConnection {
     pub(crate) async fn open_with(
         endpoint: &Endpoint,
         limits: &ConnectionLimits,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
         ear: MessageDispatcher,
         preference: EraPreference,
     ) -> Result<Self, McpError> {
         let ear = Arc::new(ear.with_limits(limits));
         // The negotiation is the largest future here; boxing it keeps the callers' futures small.
-        let opening = Box::pin(negotiation::open(endpoint, limits, face, &ear, preference));
-        let (wire, opening) = match timeout(limits.total, opening).await {
+        let connect_request = Box::pin(negotiation::open(
+            endpoint,
+            limits,
+            client_info,
+            &ear,
+            preference,
+        ));
+        let (wire, connect_request) = match timeout(limits.total, connect_request).await {
             Ok(outcome) => outcome?,
             Err(_elapsed) => {
                 return Err(McpError::Timeout {
@@ -101,7 +107,7 @@ impl ServerConnection {
         ear.open();
         let inner = Inner {
             channel: wire,
-            server: opening.into(),
+            server: connect_request.into(),
             dispatcher: ear,
         };
         Ok(Self {

@@ -37,26 +37,28 @@ const INITIALIZE: &str = "initialize";
 pub(crate) async fn open(
     endpoint: &Endpoint,
     limits: &ConnectionLimits,
-    face: &ClientInfo,
+    client_info: &ClientInfo,
     ear: &Arc<MessageDispatcher>,
     preference: EraPreference,
 ) -> Result<(RpcChannel, NegotiationResult), McpError> {
     match endpoint {
-        Endpoint::Command(command) => open_command(command, limits, face, ear, preference).await,
-        Endpoint::Url(url) => open_url(url, limits, face, ear, preference).await,
+        Endpoint::Command(command) => {
+            open_command(command, limits, client_info, ear, preference).await
+        }
+        Endpoint::Url(url) => open_url(url, limits, client_info, ear, preference).await,
     }
 }
 
 async fn open_command(
     command: &Command,
     limits: &ConnectionLimits,
-    face: &ClientInfo,
+    client_info: &ClientInfo,
     ear: &Arc<MessageDispatcher>,
     preference: EraPreference,
 ) -> Result<(RpcChannel, NegotiationResult), McpError> {
     let wire = start(command, limits, ear)?;
-    let first = match open_preferred(&wire, face, limits.start, preference).await {
-        Ok(opening) => return Ok((wire, opening)),
+    let first = match open_preferred(&wire, client_info, limits.start, preference).await {
+        Ok(connect_request) => return Ok((wire, connect_request)),
         Err(error) => error,
     };
     wire.close().await;
@@ -73,8 +75,8 @@ async fn open_command(
     }
     let wire = start(command, limits, ear)?;
     // The program has already downloaded what it needs, so the second start is fast.
-    match open_preferred(&wire, face, limits.connect, second).await {
-        Ok(opening) => Ok((wire, opening)),
+    match open_preferred(&wire, client_info, limits.connect, second).await {
+        Ok(connect_request) => Ok((wire, connect_request)),
         Err(second) => {
             wire.close().await;
             Err(second)
@@ -94,15 +96,15 @@ fn start(
 async fn open_url(
     url: &ServerUrl,
     limits: &ConnectionLimits,
-    face: &ClientInfo,
+    client_info: &ClientInfo,
     ear: &Arc<MessageDispatcher>,
     preference: EraPreference,
 ) -> Result<(RpcChannel, NegotiationResult), McpError> {
     let base = ServerHttpClient::new(url, limits)?;
     let http = Transport::Http(StreamableHttp::new(base.clone(), ear));
     let wire = RpcChannel::new(http, limits);
-    let refusal = match open_preferred(&wire, face, limits.request, preference).await {
-        Ok(opening) => return Ok((wire, opening)),
+    let refusal = match open_preferred(&wire, client_info, limits.request, preference).await {
+        Ok(connect_request) => return Ok((wire, connect_request)),
         Err(error) => error,
     };
     // Servers of 2024-11-05 do not accept POST at the address of their event stream.
@@ -120,29 +122,29 @@ async fn open_url(
         return Err(refusal);
     };
     let wire = RpcChannel::new(Transport::LegacySse(Box::new(sse)), limits);
-    let opening = initialize(&wire, face, limits.request).await?;
-    Ok((wire, opening))
+    let connect_request = initialize(&wire, client_info, limits.request).await?;
+    Ok((wire, connect_request))
 }
 
 /// Opens one connection in the preferred era, or in the other era if allowed.
 async fn open_preferred(
     wire: &RpcChannel,
-    face: &ClientInfo,
+    client_info: &ClientInfo,
     limit: Duration,
     preference: EraPreference,
 ) -> Result<NegotiationResult, McpError> {
     match preference {
-        EraPreference::Newest => open_either(wire, face, limit).await,
-        EraPreference::Only(Era::Handshake) => initialize(wire, face, limit).await,
+        EraPreference::Newest => open_either(wire, client_info, limit).await,
+        EraPreference::Only(Era::Handshake) => initialize(wire, client_info, limit).await,
         EraPreference::Only(Era::Stateless) => {
-            let discovered = discover(wire, face, limit).await?;
+            let discovered = discover(wire, client_info, limit).await?;
             discovered.ok_or_else(|| McpError::NoCommonVersion {
                 offered: Vec::new(),
             })
         }
-        EraPreference::Handshake => match initialize(wire, face, limit).await {
+        EraPreference::Handshake => match initialize(wire, client_info, limit).await {
             Err(refusal) if suggests_other_era(&refusal) => {
-                let discovered = discover(wire, face, limit).await?;
+                let discovered = discover(wire, client_info, limit).await?;
                 discovered.ok_or(refusal)
             }
             outcome => outcome,
@@ -162,22 +164,22 @@ fn suggests_other_era(error: &McpError) -> bool {
 /// Tries both eras on one connection, the stateless one first.
 async fn open_either(
     wire: &RpcChannel,
-    face: &ClientInfo,
+    client_info: &ClientInfo,
     limit: Duration,
 ) -> Result<NegotiationResult, McpError> {
-    let mut discovery = pin!(discover(wire, face, limit));
+    let mut discovery = pin!(discover(wire, client_info, limit));
     if let Ok(outcome) = timeout(wire.limits.probe, &mut discovery).await {
         return match outcome? {
-            Some(opening) => Ok(opening),
-            None => initialize(wire, face, limit).await,
+            Some(connect_request) => Ok(connect_request),
+            None => initialize(wire, client_info, limit).await,
         };
     }
     // Both requests are in flight now. A stateless server that started slowly answers the first and
     // refuses the second; an old server does the opposite.
-    let mut handshake = pin!(initialize(wire, face, limit));
+    let mut handshake = pin!(initialize(wire, client_info, limit));
     tokio::select! {
         discovered = &mut discovery => match discovered {
-            Ok(Some(opening)) => Ok(opening),
+            Ok(Some(connect_request)) => Ok(connect_request),
             Ok(None) => handshake.await,
             Err(error) => Err(error),
         },
@@ -194,10 +196,10 @@ async fn open_either(
 /// Sends `server/discover`. `None` means that the server shows no sign of the stateless era.
 async fn discover(
     wire: &RpcChannel,
-    face: &ClientInfo,
+    client_info: &ClientInfo,
     limit: Duration,
 ) -> Result<Option<NegotiationResult>, McpError> {
-    let params = with_client_meta(None, face);
+    let params = with_client_meta(None, client_info);
     let result = match request(wire, Era::Stateless, DISCOVER, &params, limit).await {
         Ok(result) => result,
         Err(McpError::Rpc {
@@ -236,13 +238,13 @@ async fn discover(
 /// Opens a session of the handshake era.
 async fn initialize(
     wire: &RpcChannel,
-    face: &ClientInfo,
+    client_info: &ClientInfo,
     limit: Duration,
 ) -> Result<NegotiationResult, McpError> {
     let mut params = RawObject::default();
     params.set("protocolVersion", format!("\"{NEWEST_HANDSHAKE_VERSION}\""));
-    params.set("capabilities", face.capabilities.get());
-    params.set("clientInfo", face.info.get());
+    params.set("capabilities", client_info.capabilities.get());
+    params.set("clientInfo", client_info.info.get());
     let params = params.to_raw();
     let result = request(wire, Era::Handshake, INITIALIZE, &params, limit).await?;
     let initialized: InitializeResult =
@@ -279,10 +281,10 @@ async fn request(
     params: &RawValue,
     limit: Duration,
 ) -> Result<Box<RawValue>, McpError> {
-    let mut asking = McpRequest::new(method, Some(params));
-    asking.era = era;
-    asking.timeout = Some(limit);
-    let outcome = wire.request(asking).await?;
+    let mut mcp_request = McpRequest::new(method, Some(params));
+    mcp_request.era = era;
+    mcp_request.timeout = Some(limit);
+    let outcome = wire.request(mcp_request).await?;
     outcome.map_err(|error| McpError::from_rpc(method, error))
 }
 

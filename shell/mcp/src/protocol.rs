@@ -66,13 +66,13 @@ pub const PARAM_HEADER_PREFIX: &str = "mcp-param-";
 
 /// The parameters, with the client's description that every stateless request carries in `_meta`.
 #[must_use]
-pub fn with_client_meta(params: Option<&RawValue>, face: &ClientInfo) -> Box<RawValue> {
+pub fn with_client_meta(params: Option<&RawValue>, client_info: &ClientInfo) -> Box<RawValue> {
     let mut members = RawObject::parse_optional(params);
     // Every server would refuse a `_meta` that is not an object, so it is replaced.
     let mut meta = members.object("_meta").unwrap_or_default();
     meta.set(PROTOCOL_VERSION, format!("\"{STATELESS_VERSION}\""));
-    meta.set(CLIENT_INFO, face.info.get());
-    meta.set(CLIENT_CAPABILITIES, face.capabilities.get());
+    meta.set(CLIENT_INFO, client_info.info.get());
+    meta.set(CLIENT_CAPABILITIES, client_info.capabilities.get());
     let meta = meta.to_string();
     members.set("_meta", meta);
     members.to_raw()
@@ -175,13 +175,13 @@ mod tests {
 
     #[test]
     fn client_meta_is_added_and_removed() {
-        let face = ClientInfo {
+        let client_info = ClientInfo {
             capabilities: raw(r#"{ "roots":{}}"#).into(),
             info: raw(r#"{"name":"a"}"#).into(),
         };
         let stamp = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a"},"io.modelcontextprotocol/clientCapabilities":{ "roots":{}}"#;
         let check = |params: &str, stamped_text: String, back: &str| {
-            let stamped = with_client_meta(Some(&raw(params)), &face);
+            let stamped = with_client_meta(Some(&raw(params)), &client_info);
             assert_eq!(stamped.get(), stamped_text);
             assert_eq!(without_client_meta(&stamped).get(), back);
         };
@@ -197,11 +197,14 @@ mod tests {
             r#"{"a":[ ]}"#,
         );
         assert_eq!(
-            with_client_meta(None, &face).get(),
+            with_client_meta(None, &client_info).get(),
             format!(r#"{{"_meta":{{{stamp}}}}}"#)
         );
         // A new stamp replaces the old one, and unstamped parameters stay unchanged.
-        let twice = with_client_meta(Some(&with_client_meta(None, &ClientInfo::default())), &face);
+        let twice = with_client_meta(
+            Some(&with_client_meta(None, &ClientInfo::default())),
+            &client_info,
+        );
         assert_eq!(without_client_meta(&twice).get(), "{}");
         for untouched in [r#"{ "a" : 1 }"#, r#"{ "_meta" : { "x" : 1 } }"#, "[ 1 ]"] {
             let params = raw(untouched);

@@ -25,7 +25,7 @@ pub struct ServerDescription {
     /// Its `serverInfo`, byte for byte.
     pub info: Option<Box<RawValue>>,
     /// The whole result that opened the connection, byte for byte.
-    pub opening: Box<RawValue>,
+    pub connect_request: Box<RawValue>,
 }
 
 /// The members of `serverInfo` that are displayed. Members of the wrong type count as absent: the
@@ -72,7 +72,7 @@ pub(crate) struct NegotiationResult {
 }
 
 impl From<NegotiationResult> for ServerDescription {
-    fn from(opening: NegotiationResult) -> Self {
+    fn from(connect_request: NegotiationResult) -> Self {
         let NegotiationResult {
             era,
             protocol_version,
@@ -80,7 +80,7 @@ impl From<NegotiationResult> for ServerDescription {
             info,
             instructions,
             result,
-        } = opening;
+        } = connect_request;
         let shown: Info = info
             .as_ref()
             .and_then(|info| serde_json::from_str(info.get()).ok())
@@ -94,7 +94,7 @@ impl From<NegotiationResult> for ServerDescription {
             era,
             capabilities,
             info,
-            opening: result,
+            connect_request: result,
         }
     }
 }

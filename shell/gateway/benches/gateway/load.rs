@@ -109,7 +109,7 @@ impl LoadResult {
 impl ClientPool {
     /// Connects clients, each with this many sessions.
     pub(crate) async fn open(url: &str, clients: usize, sessions: usize) -> Self {
-        let opening = (0..clients).map(|_| {
+        let connect_request = (0..clients).map(|_| {
             let url: Uri = url.parse().unwrap();
             tokio::spawn(async move {
                 let mut client = Client::connect(&url).await;
@@ -119,7 +119,7 @@ impl ClientPool {
                 client
             })
         });
-        Self::gather(opening.collect()).await
+        Self::gather(connect_request.collect()).await
     }
 
     /// Connects clients that have one session together.
@@ -146,9 +146,9 @@ impl ClientPool {
         crowd
     }
 
-    async fn gather(opening: Vec<tokio::task::JoinHandle<Client>>) -> Self {
-        let mut clients = Vec::with_capacity(opening.len());
-        for client in opening {
+    async fn gather(connect_request: Vec<tokio::task::JoinHandle<Client>>) -> Self {
+        let mut clients = Vec::with_capacity(connect_request.len());
+        for client in connect_request {
             clients.push(client.await.unwrap());
         }
         Self { clients }

@@ -15,8 +15,8 @@ use super::route::HandlerResult;
 const MAX_DELIVERIES: u32 = 1_000;
 
 /// `GET /alerts`
-pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
-    let given = &asking.params;
+pub(super) async fn list(api_request: ApiRequest) -> HandlerResult {
+    let given = &api_request.params;
     let texts = |name: &str| {
         let names = given.names(name).unwrap_or_default();
         names.into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -34,7 +34,7 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
         servers: texts("server"),
         status: words.into_iter().find(|it| Some(it.as_str()) == status),
     };
-    let mut alerts = asking.gateway().watch().alerts(filter).await?;
+    let mut alerts = api_request.gateway().watch().alerts(filter).await?;
     // Newest first, so that a page does not move when alerts arrive.
     alerts.reverse();
     let count = alerts.len();
@@ -47,9 +47,9 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /alerts/{id}`
-pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
-    let id = asking.params.required_text("id")?.to_owned();
-    match asking.gateway().watch().alert(id.clone()).await? {
+pub(super) async fn get(api_request: ApiRequest) -> HandlerResult {
+    let id = api_request.params.required_text("id")?.to_owned();
+    match api_request.gateway().watch().alert(id.clone()).await? {
         Some(alert) => {
             let alert = json_documents::alert(&alert);
             Ok(ApiResponse::document("alert", json!({"alert": alert})))
@@ -59,15 +59,22 @@ pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /alerts/{id}/deliveries`
-pub(super) async fn deliveries(asking: ApiRequest) -> HandlerResult {
-    let id = asking.params.required_text("id")?.to_owned();
+pub(super) async fn deliveries(api_request: ApiRequest) -> HandlerResult {
+    let id = api_request.params.required_text("id")?.to_owned();
     let filter = DeliveryFilter {
         notice: Some(id.clone()),
         limit: Some(MAX_DELIVERIES),
         ..DeliveryFilter::default()
     };
-    let deliveries = asking.api.notifier.deliveries(filter).await?;
-    if deliveries.is_empty() && asking.gateway().watch().alert(id.clone()).await?.is_none() {
+    let deliveries = api_request.api.notifier.deliveries(filter).await?;
+    if deliveries.is_empty()
+        && api_request
+            .gateway()
+            .watch()
+            .alert(id.clone())
+            .await?
+            .is_none()
+    {
         return Err(unknown_alert(&id));
     }
     let deliveries: Vec<Value> = deliveries.iter().map(delivery_json).collect();
@@ -78,8 +85,8 @@ pub(super) async fn deliveries(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /deliveries/status`
-pub(super) async fn status(asking: ApiRequest) -> HandlerResult {
-    let status = asking.api.notifier.status().await?;
+pub(super) async fn status(api_request: ApiRequest) -> HandlerResult {
+    let status = api_request.api.notifier.status().await?;
     let targets: Vec<Value> = status.targets.iter().map(target_json).collect();
     Ok(ApiResponse::document(
         "delivery-status",

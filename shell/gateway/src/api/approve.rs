@@ -14,12 +14,12 @@ use super::route::HandlerResult;
 use crate::gateway::Gateway;
 
 /// `POST /approve`
-pub(super) async fn approve(asking: ApiRequest) -> HandlerResult {
-    let given = &asking.params;
+pub(super) async fn approve(api_request: ApiRequest) -> HandlerResult {
+    let given = &api_request.params;
     let selection = selection(given)?;
     let reason = given.required_text("reason")?.to_owned();
-    let by = asking.caller()?.name.to_string();
-    let approved = asking.gateway().watch().approve(ApprovalRequest {
+    let by = api_request.caller()?.name.to_string();
+    let approved = api_request.gateway().watch().approve(ApprovalRequest {
         server: given.owned_text("server"),
         scope: given.owned_text("scope"),
         selection,
@@ -27,7 +27,7 @@ pub(super) async fn approve(asking: ApiRequest) -> HandlerResult {
         why: Some(reason.clone()),
     });
     let approved = approved.await?;
-    refresh_servers(asking.gateway(), &approved).await;
+    refresh_servers(api_request.gateway(), &approved).await;
     let entries: Vec<Value> = approved.iter().map(json_documents::approved_item).collect();
     Ok(ApiResponse::document(
         "approved",
@@ -73,14 +73,14 @@ async fn refresh_servers(gateway: &Gateway, approved: &[ApprovedItem]) {
         })
         .collect();
     for server in servers {
-        let Some(shelf) = gateway.server_catalog(server) else {
+        let Some(catalog) = gateway.server_catalog(server) else {
             continue;
         };
-        shelf.recheck();
-        if shelf.upstream.status().links > 0 {
-            let limit = shelf.upstream.settings().timeouts.list;
+        catalog.recheck();
+        if catalog.upstream.status().links > 0 {
+            let limit = catalog.upstream.settings().timeouts.list;
             // A server that does not respond is refreshed when it does.
-            let looked = tokio::time::timeout(limit, gateway.refresh_tools(&shelf, None)).await;
+            let looked = tokio::time::timeout(limit, gateway.refresh_tools(&catalog, None)).await;
             drop(looked);
         }
     }

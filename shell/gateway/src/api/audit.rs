@@ -20,8 +20,8 @@ use super::route::HandlerResult;
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `GET /audit`
-pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
-    let given = &asking.params;
+pub(super) async fn list(api_request: ApiRequest) -> HandlerResult {
+    let given = &api_request.params;
     let wanted = limit(given);
     let oldest_first = given.text("order") == Some("oldest");
     let cursor = given.text("cursor").map(str::parse::<u64>).transpose();
@@ -41,7 +41,7 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
         limit: u64::try_from(wanted).ok().map(|it| it.saturating_add(1)),
         newest_first: !oldest_first,
     };
-    let found = with_store(&asking, move |store| {
+    let found = with_store(&api_request, move |store| {
         let mut records = Vec::new();
         store.records(&filter, |row| {
             records.push((row.seq, record_json(row)));
@@ -64,14 +64,14 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `POST /audit/verify`
-pub(super) async fn verify(asking: ApiRequest) -> HandlerResult {
-    let noted = asking
+pub(super) async fn verify(api_request: ApiRequest) -> HandlerResult {
+    let noted = api_request
         .params
         .text("head")
         .map(str::parse::<ChainLink>)
         .transpose();
     let noted = noted.map_err(|error| ApiError::invalid(format!("`head`: {error}")))?;
-    let turn = Arc::clone(&asking.api.verify_slot).try_acquire_owned();
+    let turn = Arc::clone(&api_request.api.verify_slot).try_acquire_owned();
     let Ok(turn) = turn else {
         return Err(ApiError::new(
             ApiErrorKind::TooMany,
@@ -80,7 +80,7 @@ pub(super) async fn verify(asking: ApiRequest) -> HandlerResult {
         )
         .retry_after(5));
     };
-    let found = with_store(&asking, move |store| {
+    let found = with_store(&api_request, move |store| {
         let found = verify_log(store, noted);
         drop(turn);
         found
@@ -90,10 +90,10 @@ pub(super) async fn verify(asking: ApiRequest) -> HandlerResult {
 
 /// Runs a long operation on the store over its own connection.
 async fn with_store<T: Send + 'static>(
-    asking: &ApiRequest,
+    api_request: &ApiRequest,
     work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let path = asking.gateway().settings().store.clone();
+    let path = api_request.gateway().settings().store.clone();
     let done = tokio::task::spawn_blocking(move || {
         let store = open(path)?;
         work(&store)

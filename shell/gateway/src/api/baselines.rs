@@ -10,9 +10,9 @@ use super::response::ApiResponse;
 use super::route::HandlerResult;
 
 /// `GET /baselines`
-pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
-    let watch = asking.gateway().watch();
-    let servers = match asking.params.owned_text("server") {
+pub(super) async fn list(api_request: ApiRequest) -> HandlerResult {
+    let watch = api_request.gateway().watch();
+    let servers = match api_request.params.owned_text("server") {
         Some(server) => vec![server],
         None => {
             let servers = watch.servers().await?.into_iter();
@@ -23,7 +23,7 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
     };
     let mut entries = Vec::new();
     for server in servers {
-        let found = empty_if_new(&asking, &server, watch.baselines(server.clone()).await)?;
+        let found = empty_if_new(&api_request, &server, watch.baselines(server.clone()).await)?;
         entries.extend(
             found
                 .iter()
@@ -37,10 +37,10 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /baselines/{server}/{tool}`
-pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
-    let server = asking.params.required_text("server")?.to_owned();
-    let tool = asking.params.required_text("tool")?.to_owned();
-    let watch = asking.gateway().watch();
+pub(super) async fn get(api_request: ApiRequest) -> HandlerResult {
+    let server = api_request.params.required_text("server")?.to_owned();
+    let tool = api_request.params.required_text("tool")?.to_owned();
+    let watch = api_request.gateway().watch();
     let history = watch.history(server.clone(), tool.clone()).await?;
     let (baseline, definition) = match watch.pinned_definition(server.clone(), tool.clone()).await {
         Ok(pinned) => (
@@ -72,11 +72,11 @@ pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /changes`
-pub(super) async fn changes(asking: ApiRequest) -> HandlerResult {
-    let watch = asking.gateway().watch();
-    let changes = match asking.params.owned_text("server") {
+pub(super) async fn changes(api_request: ApiRequest) -> HandlerResult {
+    let watch = api_request.gateway().watch();
+    let changes = match api_request.params.owned_text("server") {
         Some(server) => empty_if_new(
-            &asking,
+            &api_request,
             &server,
             watch.pending_approvals(Some(server.clone())).await,
         )?,
@@ -91,13 +91,13 @@ pub(super) async fn changes(asking: ApiRequest) -> HandlerResult {
 
 /// An empty list for a server that is configured and was never observed.
 fn empty_if_new<T>(
-    asking: &ApiRequest,
+    api_request: &ApiRequest,
     server: &str,
     found: Result<Vec<T>, WatchError>,
 ) -> Result<Vec<T>, ApiError> {
     match found {
         Err(WatchError::UnknownServer { .. })
-            if asking.gateway().server_catalog(server).is_some() =>
+            if api_request.gateway().server_catalog(server).is_some() =>
         {
             Ok(Vec::new())
         }

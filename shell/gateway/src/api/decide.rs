@@ -21,17 +21,17 @@ use crate::catalog::{ListError, NamingRules, collision_text};
 use crate::gateway::Gateway;
 
 /// `POST /decide`
-pub(super) async fn decide(asking: ApiRequest) -> HandlerResult {
-    let given = &asking.params;
-    let principal = asking.subject("decide")?;
-    let by = Arc::clone(&asking.caller()?.name);
-    if !asking.api.pending_calls.has_room(&by) {
+pub(super) async fn decide(api_request: ApiRequest) -> HandlerResult {
+    let given = &api_request.params;
+    let principal = api_request.subject("decide")?;
+    let by = Arc::clone(&api_request.caller()?.name);
+    if !api_request.api.pending_calls.has_room(&by) {
         return Err(ApiError::new(
             ApiErrorKind::TooMany,
             "too many allowed calls have no reported outcome",
             "Report their outcome with `POST /api/v1/complete`.",
         )
-        .retry_after(asking.api.pending_calls.timeout().as_secs().max(1)));
+        .retry_after(api_request.api.pending_calls.timeout().as_secs().max(1)));
     }
     let tool = given.required_text("tool")?;
     let nothing = || Value::Object(Map::new());
@@ -43,14 +43,14 @@ pub(super) async fn decide(asking: ApiRequest) -> HandlerResult {
         feature: None,
         principal: &principal,
         session: given.text("session"),
-        groups: asking.groups(),
+        groups: api_request.groups(),
         state: state.as_ref(),
         arguments: Arc::new(arguments.unwrap_or_else(nothing)),
         attributes: attributes.map_or_else(BTreeMap::new, |it| it.clone().into_iter().collect()),
         variant: None,
-        claims: asking.claims(&principal),
+        claims: api_request.claims(&principal),
     };
-    let gateway = asking.gateway();
+    let gateway = api_request.gateway();
     gateway.report_load();
     // A stale list is refreshed before a decision relies on it, but not for a call that is denied anyway.
     let looked = if gateway.is_denied_by_policy(&call) {
@@ -75,23 +75,26 @@ pub(super) async fn decide(asking: ApiRequest) -> HandlerResult {
         return Err(ApiError::new(ApiErrorKind::Unavailable, error, remedy));
     }
     let session = given.owned_text("session");
-    let due = Instant::now() + asking.api.pending_calls.timeout();
-    let held = PendingCall {
+    let due = Instant::now() + api_request.api.pending_calls.timeout();
+    let pending_call = PendingCall {
         open,
         caller: by,
         principal,
         session,
         deadline: due,
     };
-    Ok(allow_response(&asking, held))
+    Ok(allow_response(&api_request, pending_call))
 }
 
 /// `POST /complete`
-pub(super) async fn complete(asking: ApiRequest) -> HandlerResult {
-    let given = &asking.params;
-    let (id, caller) = (given.required_text("call")?.to_owned(), asking.caller()?);
-    let pending = &asking.api.pending_calls;
-    let Some(held) = pending.take(&id, &caller.name, caller.admin) else {
+pub(super) async fn complete(api_request: ApiRequest) -> HandlerResult {
+    let given = &api_request.params;
+    let (id, caller) = (
+        given.required_text("call")?.to_owned(),
+        api_request.caller()?,
+    );
+    let pending = &api_request.api.pending_calls;
+    let Some(pending_call) = pending.take(&id, &caller.name, caller.admin) else {
         return Err(ApiError::not_found(
             format!("you have no pending call `{id}`"),
             "Its outcome was already reported, or it expired and counts as abandoned.",
@@ -99,15 +102,15 @@ pub(super) async fn complete(asking: ApiRequest) -> HandlerResult {
     };
     let outcome = given.required_text("outcome")?;
     let result = given.value("result");
-    if outcome == "succeeded" && result.is_none() && held.open.checks_output() {
-        pending.insert(id, held);
+    if outcome == "succeeded" && result.is_none() && pending_call.open.checks_output() {
+        pending.insert(id, pending_call);
         return Err(ApiError::invalid(
             "results of this tool must match a schema: send the `result`",
         ));
     }
-    let gateway = asking.gateway();
-    if outcome == "succeeded" && !caller.admin && gateway.observes_outcome(&held.open) {
-        pending.insert(id, held);
+    let gateway = api_request.gateway();
+    if outcome == "succeeded" && !caller.admin && gateway.observes_outcome(&pending_call.open) {
+        pending.insert(id, pending_call);
         return Err(ApiError::new(
             ApiErrorKind::Forbidden,
             "a server behind this gateway may have the tool, and its success moves a workflow on",
@@ -121,7 +124,7 @@ pub(super) async fn complete(asking: ApiRequest) -> HandlerResult {
         principal,
         session,
         deadline: _,
-    } = held;
+    } = pending_call;
     let session = session.as_deref();
     let before = session_state(gateway, &principal, session);
     let settling = match (outcome, result) {
@@ -164,16 +167,16 @@ impl Gateway {
     /// Refreshes the list of a tool's server, if that is due before a call.
     async fn refresh_before_call(&self, tool: &ExposedName) -> Result<(), ListError> {
         let directory = self.shared.directory.load();
-        let shelf = directory
+        let catalog = directory
             .tools
             .find(tool)
             .and_then(|it| self.server_catalog(it.server.as_str()));
         drop(directory);
-        let Some(shelf) = shelf else {
+        let Some(catalog) = catalog else {
             return Ok(());
         };
-        let oldest = shelf.upstream.settings().watch.max_age_before_call;
-        self.refresh_tools(&shelf, oldest).await.map(drop)
+        let oldest = catalog.upstream.settings().watch.max_age_before_call;
+        self.refresh_tools(&catalog, oldest).await.map(drop)
     }
 
     /// Whether the outcome of a call moves a workflow and the gateway sees that outcome itself, or may see it. Then the
@@ -202,13 +205,13 @@ impl Gateway {
     }
 }
 
-fn allow_response(asking: &ApiRequest, held: PendingCall) -> ApiResponse {
-    let open = &held.open;
+fn allow_response(api_request: &ApiRequest, pending_call: PendingCall) -> ApiResponse {
+    let open = &pending_call.open;
     let (id, latency, checks) = (open.id().to_string(), open.latency(), open.checks_output());
     let leads_to = open.next_state().cloned();
-    let pending = &asking.api.pending_calls;
+    let pending = &api_request.api.pending_calls;
     let expires = jiff::Timestamp::now().checked_add(pending.timeout());
-    pending.insert(id.clone(), held);
+    pending.insert(id.clone(), pending_call);
     ApiResponse::document(
         "decision",
         json!({

@@ -31,21 +31,21 @@ struct ToolLocation {
 }
 
 /// `GET /explain`
-pub(super) async fn explain(asking: ApiRequest) -> HandlerResult {
-    let principal = asking.subject("explain")?;
-    let (gateway, given) = (asking.gateway(), &asking.params);
+pub(super) async fn explain(api_request: ApiRequest) -> HandlerResult {
+    let principal = api_request.subject("explain")?;
+    let (gateway, given) = (api_request.gateway(), &api_request.params);
     let (tool, session) = (given.required_text("tool")?, given.text("session"));
     let guard = gateway.guard();
     let is_tool = gateway.locate_tool(tool).is_some() || guard.is_registered(tool);
     if let Some((kind, name)) = feature(tool).filter(|_| !is_tool) {
-        return explain_feature(&asking, &principal, (kind, name));
+        return explain_feature(&api_request, &principal, (kind, name));
     }
     let told = guard.explain_call(&Call {
         tool,
         principal: &principal,
         session,
-        groups: asking.groups(),
-        claims: asking.claims(&principal),
+        groups: api_request.groups(),
+        claims: api_request.claims(&principal),
         ..Call::default()
     });
     let place = gateway.locate_tool(tool);
@@ -80,7 +80,7 @@ pub(super) async fn explain(asking: ApiRequest) -> HandlerResult {
             "tool": tool,
             "session": session,
             "gates": gates.get_mut("steps").map(Value::take),
-            "server": place.as_ref().map(|it| server_json(it, asking.is_admin())),
+            "server": place.as_ref().map(|it| server_json(it, api_request.is_admin())),
             "treatment": place.as_ref().and_then(treatment_of),
             "collision": gateway.collision(tool),
             "suggestions": suggestions,
@@ -97,18 +97,18 @@ fn feature(name: &str) -> Option<(FeatureKind, &str)> {
 
 /// Why a principal may use a feature other than a tool or may not, as far as the lists of servers are known.
 fn explain_feature(
-    asking: &ApiRequest,
+    api_request: &ApiRequest,
     principal: &str,
     (kind, name): (FeatureKind, &str),
 ) -> HandlerResult {
-    let (gateway, session) = (asking.gateway(), asking.params.text("session"));
+    let (gateway, session) = (api_request.gateway(), api_request.params.text("session"));
     let known = gateway.known_feature(kind, name);
     let told = gateway.guard().explain_call(&Call {
         feature: Some(known.feature()),
         principal,
         session,
-        groups: asking.groups(),
-        claims: asking.claims(principal),
+        groups: api_request.groups(),
+        claims: api_request.claims(principal),
         ..Call::default()
     });
     let cause = match &known.catalog {
@@ -120,7 +120,7 @@ fn explain_feature(
             ),
             remedy: "Have an agent list what servers offer, and check the name.".to_owned(),
         }),
-        Some(shelf) => denied_cause(&told).or_else(|| unreachable_cause(shelf)),
+        Some(catalog) => denied_cause(&told).or_else(|| unreachable_cause(catalog)),
     };
     let what = format!("{kind} `{name}`");
     let (sentence, code, remedy) = match cause {
@@ -136,11 +136,11 @@ fn explain_feature(
         ),
     };
     let is_known = known.catalog.is_some();
-    let server = known.catalog.as_ref().map(|shelf| {
-        let status = shelf.upstream.status();
-        let error = status.last_error.filter(|_| asking.is_admin());
+    let server = known.catalog.as_ref().map(|catalog| {
+        let status = catalog.upstream.status();
+        let error = status.last_error.filter(|_| api_request.is_admin());
         json!({
-            "name": shelf.upstream.name(),
+            "name": catalog.upstream.name(),
             "tool": name,
             "health": status.health.as_str(),
             "lists_it": true,
@@ -177,8 +177,8 @@ impl Gateway {
             FeatureKind::Skill => ListKind::Skills,
             FeatureKind::Resource | FeatureKind::Tool | FeatureKind::Method => ListKind::Resources,
         };
-        let shelves = self.server_catalogs();
-        let silent = shelves
+        let catalogs = self.server_catalogs();
+        let silent = catalogs
             .iter()
             .filter(|it| it.known_feature_lists(lists).is_empty());
         let silent: Vec<String> = silent.map(|it| status_text(it)).collect();
@@ -195,12 +195,12 @@ impl Gateway {
             });
         }
         let separator = self.settings().separator.clone();
-        let shelves = self.server_catalogs();
-        let prefixed = shelves.iter().filter_map(|shelf| {
-            let rest = tool.strip_prefix(shelf.upstream.name())?;
+        let catalogs = self.server_catalogs();
+        let prefixed = catalogs.iter().filter_map(|catalog| {
+            let rest = tool.strip_prefix(catalog.upstream.name())?;
             let rest = rest.strip_prefix(&separator)?;
             Some(ToolLocation {
-                catalog: Arc::clone(shelf),
+                catalog: Arc::clone(catalog),
                 tool: OwnName::new(rest),
             })
         });
@@ -215,8 +215,8 @@ impl Gateway {
             return Vec::new();
         }
         let mut names = Vec::new();
-        for shelf in self.server_catalogs().iter() {
-            let server = shelf.upstream.server_name();
+        for catalog in self.server_catalogs().iter() {
+            let server = catalog.upstream.server_name();
             // The caller used the server's own name, or the prefixed form of a name that has no prefix.
             let prefix = format!("{server}{}", self.settings().separator);
             let own = [Some(tool), tool.strip_prefix(&prefix)];
@@ -281,8 +281,8 @@ impl Gateway {
     }
 
     fn unknown_tool_cause(&self, tool: &str) -> Cause {
-        let shelves = self.server_catalogs();
-        let silent = shelves.iter().filter(|it| it.last_tools("").is_none());
+        let catalogs = self.server_catalogs();
+        let silent = catalogs.iter().filter(|it| it.last_tools("").is_none());
         let silent: Vec<String> = silent.map(|it| status_text(it)).collect();
         if self.guard().is_registered(tool) {
             return Cause {
@@ -376,15 +376,15 @@ fn denied_cause(told: &Explanation) -> Option<Cause> {
 }
 
 /// The cause for a server that would not answer a call now.
-fn unreachable_cause(shelf: &ServerCatalog) -> Option<Cause> {
-    let health = shelf.upstream.status().health;
+fn unreachable_cause(catalog: &ServerCatalog) -> Option<Cause> {
+    let health = catalog.upstream.status().health;
     let is_away = matches!(
         health,
         UpstreamHealth::Down | UpstreamHealth::Failed | UpstreamHealth::Closed
     );
     is_away.then(|| Cause {
         code: "server_away",
-        why: format!("its server {}, so that calls fail", status_text(shelf)),
+        why: format!("its server {}, so that calls fail", status_text(catalog)),
         remedy: "Check the server; `POST /api/v1/servers/{name}/retry` tries it at once."
             .to_owned(),
     })
@@ -424,9 +424,9 @@ fn server_json(place: &ToolLocation, admin: bool) -> Value {
     })
 }
 
-fn status_text(shelf: &ServerCatalog) -> String {
-    let health = shelf.upstream.status().health;
-    format!("`{}` is {}", shelf.upstream.name(), health.as_str())
+fn status_text(catalog: &ServerCatalog) -> String {
+    let health = catalog.upstream.status().health;
+    format!("`{}` is {}", catalog.upstream.name(), health.as_str())
 }
 
 /// A sentence with a full stop.

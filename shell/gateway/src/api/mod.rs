@@ -90,7 +90,7 @@ impl Api {
 }
 
 /// All endpoints of the API. Needs a tokio runtime, in which calls without a reported outcome expire.
-pub fn router(front: HttpFrontend, parts: ApiParts) -> Router {
+pub fn router(frontend: HttpFrontend, parts: ApiParts) -> Router {
     let ApiParts {
         notifier,
         masked_settings: masked,
@@ -99,7 +99,7 @@ pub fn router(front: HttpFrontend, parts: ApiParts) -> Router {
     let pending = Arc::new(PendingCalls::new(call_patience));
     pending_calls::spawn_expiry(&pending);
     let api = Arc::new(Api {
-        frontend: front,
+        frontend,
         notifier,
         masked_settings: masked,
         pending_calls: pending,

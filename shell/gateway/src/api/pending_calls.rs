@@ -61,17 +61,20 @@ impl PendingCalls {
     }
 
     /// Stores a call under an id.
-    pub(super) fn insert(&self, id: String, held: PendingCall) {
+    pub(super) fn insert(&self, id: String, pending_call: PendingCall) {
         let mut calls = self.lock();
-        *calls.counts.entry(Arc::clone(&held.caller)).or_default() += 1;
-        calls.by_id.insert(id, held);
+        *calls
+            .counts
+            .entry(Arc::clone(&pending_call.caller))
+            .or_default() += 1;
+        calls.by_id.insert(id, pending_call);
     }
 
     /// Removes a call and returns it, if it exists, is in time and this caller may report it.
     pub(super) fn take(&self, id: &str, by: &str, admin: bool) -> Option<PendingCall> {
         let mut calls = self.lock();
-        let held = calls.by_id.get(id)?;
-        if held.deadline <= Instant::now() || !(admin || *held.caller == *by) {
+        let pending_call = calls.by_id.get(id)?;
+        if pending_call.deadline <= Instant::now() || !(admin || *pending_call.caller == *by) {
             return None;
         }
         calls.remove(id)
@@ -81,7 +84,10 @@ impl PendingCalls {
     fn expire(&self) {
         let now = Instant::now();
         let mut calls = self.lock();
-        let late = calls.by_id.iter().filter(|(_, held)| held.deadline <= now);
+        let late = calls
+            .by_id
+            .iter()
+            .filter(|(_, pending_call)| pending_call.deadline <= now);
         let late: Vec<String> = late.map(|(id, _)| id.clone()).collect();
         let gone: Vec<PendingCall> = late.iter().filter_map(|id| calls.remove(id)).collect();
         drop(calls);
@@ -97,14 +103,14 @@ impl PendingCalls {
 
 impl Calls {
     fn remove(&mut self, id: &str) -> Option<PendingCall> {
-        let held = self.by_id.remove(id)?;
-        if let Some(count) = self.counts.get_mut(&held.caller) {
+        let pending_call = self.by_id.remove(id)?;
+        if let Some(count) = self.counts.get_mut(&pending_call.caller) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.counts.remove(&held.caller);
+                self.counts.remove(&pending_call.caller);
             }
         }
-        Some(held)
+        Some(pending_call)
     }
 }
 

@@ -32,9 +32,9 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Ready means that this gateway can serve: its store and its log can be written, the first attempt to reach
 /// every eager server has finished, and it is not shutting down. A server that is down makes the gateway
 /// degraded, not unready: the other servers still work.
-pub(super) async fn ready(asking: ApiRequest) -> HandlerResult {
-    let gateway = asking.gateway();
-    let (mut reasons, mut degraded) = servers(gateway, asking.api.started.elapsed());
+pub(super) async fn ready(api_request: ApiRequest) -> HandlerResult {
+    let gateway = api_request.gateway();
+    let (mut reasons, mut degraded) = servers(gateway, api_request.api.started.elapsed());
     if let Some(usage) = gateway
         .guard()
         .log()
@@ -55,7 +55,7 @@ pub(super) async fn ready(asking: ApiRequest) -> HandlerResult {
         reasons.push(reason("audit", "audit records cannot be written"));
     }
     let store = gateway.settings().store.clone();
-    if !asking.api.store_probe.is_writable(store).await {
+    if !api_request.api.store_probe.is_writable(store).await {
         reasons.push(reason("store", "the store cannot be written"));
     }
     let ready = reasons.is_empty();

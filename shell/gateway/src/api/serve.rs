@@ -31,12 +31,12 @@ pub(super) async fn serve(route: &'static ApiRoute, api: Arc<Api>, request: Requ
         Ok(given) => given,
         Err(error) => return error.response(),
     };
-    let asking = ApiRequest {
+    let api_request = ApiRequest {
         api,
         principal,
         params: given,
     };
-    match (route.handler)(asking).await {
+    match (route.handler)(api_request).await {
         Ok(answer) => answer.response(),
         Err(error) => error.response(),
     }

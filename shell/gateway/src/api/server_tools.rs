@@ -17,13 +17,13 @@ impl Gateway {
     /// The lists of all servers as the gateway itself sees them, requested concurrently. For a server that does not
     /// respond in time, the last known list is used.
     pub(super) async fn all_server_tools(&self) -> Vec<ServerTools> {
-        let shelves = self.server_catalogs();
-        let mut waiting = Vec::with_capacity(shelves.len());
-        for shelf in shelves.iter() {
-            let (gateway, shelf) = (self.clone(), Arc::clone(shelf));
+        let catalogs = self.server_catalogs();
+        let mut waiting = Vec::with_capacity(catalogs.len());
+        for catalog in catalogs.iter() {
+            let (gateway, catalog) = (self.clone(), Arc::clone(catalog));
             waiting.push(tokio::spawn(async move {
-                let list = gateway.tools_in_time(&shelf).await;
-                (shelf, list)
+                let list = gateway.tools_in_time(&catalog).await;
+                (catalog, list)
             }));
         }
         let mut lists = Vec::with_capacity(waiting.len());
@@ -37,18 +37,18 @@ impl Gateway {
     /// The list of one server, with the timeout of any list.
     async fn tools_in_time(
         &self,
-        shelf: &Arc<ServerCatalog>,
+        catalog: &Arc<ServerCatalog>,
     ) -> Result<Arc<ServerToolList>, String> {
-        let limit = shelf.upstream.settings().timeouts.list;
-        let error = match tokio::time::timeout(limit, self.refresh_tools(shelf, None)).await {
+        let limit = catalog.upstream.settings().timeouts.list;
+        let error = match tokio::time::timeout(limit, self.refresh_tools(catalog, None)).await {
             Ok(Ok(list)) => return Ok(list),
             Ok(Err(error)) => error.to_string(),
             Err(_elapsed) => {
-                let server = shelf.upstream.name();
+                let server = catalog.upstream.name();
                 format!("server `{server}` did not answer within {limit:?}")
             }
         };
-        shelf.last_tools("").ok_or(error)
+        catalog.last_tools("").ok_or(error)
     }
 
     /// The groups of every tool, by the name agents know.

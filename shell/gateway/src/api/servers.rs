@@ -17,10 +17,12 @@ use crate::gateway::Gateway;
 use crate::upstream::{BreakerStatus, UpstreamHealth};
 
 /// `GET /servers`
-pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
-    let gateway = asking.gateway();
-    let shelves = gateway.server_catalogs();
-    let servers = shelves.iter().map(|it| server_entry(it, asking.is_admin()));
+pub(super) async fn list(api_request: ApiRequest) -> HandlerResult {
+    let gateway = api_request.gateway();
+    let catalogs = gateway.server_catalogs();
+    let servers = catalogs
+        .iter()
+        .map(|it| server_entry(it, api_request.is_admin()));
     Ok(ApiResponse::document(
         "servers",
         json!({
@@ -31,35 +33,37 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /servers/{name}`
-pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
-    let shelf = find_server(&asking)?;
-    Ok(server_response(&asking, &shelf))
+pub(super) async fn get(api_request: ApiRequest) -> HandlerResult {
+    let catalog = find_server(&api_request)?;
+    Ok(server_response(&api_request, &catalog))
 }
 
 /// `POST /servers/{name}/retry`
-pub(super) async fn retry(asking: ApiRequest) -> HandlerResult {
-    let shelf = find_server(&asking)?;
-    shelf.upstream.retry();
-    asking.gateway().refresh_in_background(Arc::clone(&shelf));
-    let server = json!({"server": shelf.upstream.name()});
-    asking.record_action("retried", server).await?;
-    Ok(server_response(&asking, &shelf))
+pub(super) async fn retry(api_request: ApiRequest) -> HandlerResult {
+    let catalog = find_server(&api_request)?;
+    catalog.upstream.retry();
+    api_request
+        .gateway()
+        .refresh_in_background(Arc::clone(&catalog));
+    let server = json!({"server": catalog.upstream.name()});
+    api_request.record_action("retried", server).await?;
+    Ok(server_response(&api_request, &catalog))
 }
 
-fn server_response(asking: &ApiRequest, shelf: &ServerCatalog) -> ApiResponse {
-    let server = shelf.upstream.name();
+fn server_response(api_request: &ApiRequest, catalog: &ServerCatalog) -> ApiResponse {
+    let server = catalog.upstream.name();
     ApiResponse::document(
         "server",
         json!({
-            "server": server_entry(shelf, asking.is_admin()),
-            "collisions": collisions(asking.gateway(), Some(server)),
+            "server": server_entry(catalog, api_request.is_admin()),
+            "collisions": collisions(api_request.gateway(), Some(server)),
         }),
     )
 }
 
-fn find_server(asking: &ApiRequest) -> Result<Arc<ServerCatalog>, ApiError> {
-    let name = asking.params.required_text("name")?;
-    let gateway = asking.gateway();
+fn find_server(api_request: &ApiRequest) -> Result<Arc<ServerCatalog>, ApiError> {
+    let name = api_request.params.required_text("name")?;
+    let gateway = api_request.gateway();
     gateway
         .server_catalog(name)
         .ok_or_else(|| unknown_server(gateway, name))
@@ -67,8 +71,8 @@ fn find_server(asking: &ApiRequest) -> Result<Arc<ServerCatalog>, ApiError> {
 
 /// The error for an unknown server.
 pub(super) fn unknown_server(gateway: &Gateway, name: &str) -> ApiError {
-    let shelves = gateway.server_catalogs();
-    let known = shelves.iter().map(|it| it.upstream.name());
+    let catalogs = gateway.server_catalogs();
+    let known = catalogs.iter().map(|it| it.upstream.name());
     let suggestion = toolwarden_model::did_you_mean(name, known);
     ApiError::not_found(
         format!("no server is called `{name}`{suggestion}"),
@@ -89,8 +93,8 @@ fn collisions(gateway: &Gateway, of: Option<&str>) -> Vec<Value> {
 }
 
 /// A server. Fields that may contain secrets are for administrators.
-fn server_entry(shelf: &ServerCatalog, admin: bool) -> Value {
-    let upstream = &shelf.upstream;
+fn server_entry(catalog: &ServerCatalog, admin: bool) -> Value {
+    let upstream = &catalog.upstream;
     let (status, settings) = (upstream.status(), upstream.settings());
     let mut entry = json!({
         "name": upstream.name(),
@@ -111,7 +115,7 @@ fn server_entry(shelf: &ServerCatalog, admin: bool) -> Value {
         "restarts": status.restarts,
         "latency_ms": status.latency.map(|it| rounded_seconds(it * 1_000)),
         "breaker": breaker_json(status.breaker),
-        "tools": tools_json(shelf),
+        "tools": tools_json(catalog),
     });
     if let (true, Value::Object(members)) = (admin, &mut entry) {
         members.insert("endpoint".to_owned(), endpoint_json(&settings.endpoint));
@@ -146,8 +150,8 @@ fn breaker_json(breaker: BreakerStatus) -> Value {
 }
 
 /// A summary of its tools; null before the first list.
-fn tools_json(shelf: &ServerCatalog) -> Value {
-    let Some(list) = shelf.last_tools("") else {
+fn tools_json(catalog: &ServerCatalog) -> Value {
+    let Some(list) = catalog.last_tools("") else {
         return Value::Null;
     };
     let count = |treated: fn(&Treatment) -> bool| {

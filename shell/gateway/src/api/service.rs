@@ -30,8 +30,8 @@ pub(super) async fn version(_asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /config`
-pub(super) async fn config(asking: ApiRequest) -> HandlerResult {
-    let settings = asking.api.masked_settings();
+pub(super) async fn config(api_request: ApiRequest) -> HandlerResult {
+    let settings = api_request.api.masked_settings();
     Ok(ApiResponse::document(
         "config",
         json!({"settings": settings}),
@@ -44,8 +44,8 @@ pub(super) async fn openapi(_asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /metrics`
-pub(super) async fn metrics(asking: ApiRequest) -> HandlerResult {
-    let status = asking.api.notifier.status().await?;
+pub(super) async fn metrics(api_request: ApiRequest) -> HandlerResult {
+    let status = api_request.api.notifier.status().await?;
     let mut targets = BTreeMap::new();
     for target in status.targets {
         let reading = TargetGauges {
@@ -55,6 +55,6 @@ pub(super) async fn metrics(asking: ApiRequest) -> HandlerResult {
         };
         targets.insert(target.name, reading);
     }
-    let text = asking.gateway().metrics_text(targets, status.dropped);
+    let text = api_request.gateway().metrics_text(targets, status.dropped);
     Ok(ApiResponse::text(CONTENT_TYPE, text))
 }

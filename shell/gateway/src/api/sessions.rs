@@ -20,12 +20,12 @@ use crate::gateway::Gateway;
 const UNNAMED_SESSION: &str = "~";
 
 /// `GET /sessions`
-pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
-    let sessions = visible_sessions(&asking)?;
-    let conversations = asking.gateway().conversations().all();
+pub(super) async fn list(api_request: ApiRequest) -> HandlerResult {
+    let sessions = visible_sessions(&api_request)?;
+    let conversations = api_request.gateway().conversations().all();
     let count = sessions.len();
     let key = |it: &SessionSummary| format!("{}/{}", it.principal, it.session);
-    let (sessions, next) = paginate(sessions, &asking.params, key)?;
+    let (sessions, next) = paginate(sessions, &api_request.params, key)?;
     let mut by_session: HashMap<(&str, &str), Vec<&Conversation>> = HashMap::new();
     for conversation in &conversations {
         let name = conversation.session.as_deref().unwrap_or_default();
@@ -51,18 +51,18 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /sessions/{id}`
-pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
-    let session = find_session(&asking)?;
-    let guard = asking.gateway().guard();
+pub(super) async fn get(api_request: ApiRequest) -> HandlerResult {
+    let session = find_session(&api_request)?;
+    let guard = api_request.gateway().guard();
     let log = guard.request_log(&session.principal, &session.session);
     let log = log.ok_or_else(|| unknown_session(session_id(&session.session)))?;
     Ok(session_response(&session, &log))
 }
 
 /// `DELETE /sessions/{id}`
-pub(super) async fn end(asking: ApiRequest) -> HandlerResult {
-    let session = find_session(&asking)?;
-    let gateway = asking.gateway();
+pub(super) async fn end(api_request: ApiRequest) -> HandlerResult {
+    let session = find_session(&api_request)?;
+    let gateway = api_request.gateway();
     let guard = gateway.guard();
     let log = guard.close_session(&session.principal, &session.session);
     let log = log.ok_or_else(|| unknown_session(session_id(&session.session)))?;
@@ -73,7 +73,7 @@ pub(super) async fn end(asking: ApiRequest) -> HandlerResult {
         }
     }
     let whose = json!({"principal": session.principal, "session": session_id(&session.session)});
-    asking.record_action("session_ended", whose).await?;
+    api_request.record_action("session_ended", whose).await?;
     Ok(session_response(&session, &log))
 }
 
@@ -98,12 +98,12 @@ pub(super) fn session_state(
 }
 
 /// The sessions a caller may see: its own, or all for administrators.
-fn visible_sessions(asking: &ApiRequest) -> Result<Vec<SessionSummary>, ApiError> {
-    let caller = asking.caller()?;
-    let mut sessions = asking.gateway().guard().sessions();
-    match asking.params.text("principal") {
+fn visible_sessions(api_request: &ApiRequest) -> Result<Vec<SessionSummary>, ApiError> {
+    let caller = api_request.caller()?;
+    let mut sessions = api_request.gateway().guard().sessions();
+    match api_request.params.text("principal") {
         Some(_) => {
-            let principal = asking.subject("look at sessions")?;
+            let principal = api_request.subject("look at sessions")?;
             sessions.retain(|it| *it.principal == *principal);
         }
         None if caller.admin => {}
@@ -112,9 +112,9 @@ fn visible_sessions(asking: &ApiRequest) -> Result<Vec<SessionSummary>, ApiError
     Ok(sessions)
 }
 
-fn find_session(asking: &ApiRequest) -> Result<SessionSummary, ApiError> {
-    let wanted = asking.params.required_text("id")?;
-    let mut sessions = visible_sessions(asking)?;
+fn find_session(api_request: &ApiRequest) -> Result<SessionSummary, ApiError> {
+    let wanted = api_request.params.required_text("id")?;
+    let mut sessions = visible_sessions(api_request)?;
     sessions.retain(|it| session_id(&it.session) == wanted);
     match (sessions.pop(), sessions.pop()) {
         (Some(session), None) => Ok(session),

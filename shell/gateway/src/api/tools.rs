@@ -19,24 +19,24 @@ use crate::catalog::{ServerCatalog, ServerToolList, ToolItem, collision_text};
 use crate::gateway::{Gateway, ToolDirectory};
 
 /// `GET /tools`
-pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
-    let all = asking.params.flag("all");
-    if all && !asking.is_admin() {
+pub(super) async fn list(api_request: ApiRequest) -> HandlerResult {
+    let all = api_request.params.flag("all");
+    if all && !api_request.is_admin() {
         return Err(ApiError::admins_only("list tools they do not see"));
     }
-    let lists = asking.gateway().all_server_tools().await;
+    let lists = api_request.gateway().all_server_tools().await;
     let tools = if all {
-        all_tools(&asking, &lists)?
+        all_tools(&api_request, &lists)?
     } else {
-        visible_tools(&asking, &lists)?
+        visible_tools(&api_request, &lists)?
     };
-    let away = lists.iter().filter_map(|(shelf, list)| {
+    let away = lists.iter().filter_map(|(catalog, list)| {
         let reason = list.as_ref().err()?;
-        Some(json!({"server": shelf.upstream.name(), "reason": reason}))
+        Some(json!({"server": catalog.upstream.name(), "reason": reason}))
     });
     let away: Vec<Value> = away.collect();
     let count = tools.len();
-    let (tools, next) = paginate(tools, &asking.params, tool_key)?;
+    let (tools, next) = paginate(tools, &api_request.params, tool_key)?;
     Ok(ApiResponse::document(
         "tools",
         json!({"tools": tools, "count": count, "servers_away": away, "next": next}),
@@ -44,13 +44,13 @@ pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /tools/{name}`
-pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
-    let name = asking.params.required_text("name")?;
-    let lists = asking.gateway().all_server_tools().await;
-    let tools = if asking.is_admin() {
-        all_tools(&asking, &lists)?
+pub(super) async fn get(api_request: ApiRequest) -> HandlerResult {
+    let name = api_request.params.required_text("name")?;
+    let lists = api_request.gateway().all_server_tools().await;
+    let tools = if api_request.is_admin() {
+        all_tools(&api_request, &lists)?
     } else {
-        visible_tools(&asking, &lists)?
+        visible_tools(&api_request, &lists)?
     };
     let named = |tool: &&Value| tool.get("name").and_then(Value::as_str) == Some(name);
     if let Some(tool) = tools.iter().find(named) {
@@ -65,36 +65,36 @@ pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
 }
 
 /// The tools a caller sees.
-fn visible_tools(asking: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, ApiError> {
-    let gateway = asking.gateway();
+fn visible_tools(api_request: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, ApiError> {
+    let gateway = api_request.gateway();
     let call = Call {
-        principal: &asking.caller()?.name,
-        session: asking.params.text("session"),
-        groups: asking.groups(),
-        claims: asking.claims(&asking.caller()?.name),
+        principal: &api_request.caller()?.name,
+        session: api_request.params.text("session"),
+        groups: api_request.groups(),
+        claims: api_request.claims(&api_request.caller()?.name),
         ..Call::default()
     };
     gateway.guard().check_session_groups(&call, None)?;
     let available = gateway.guard().available(&call)?;
     let visible: BTreeSet<&str> = available.available.iter().map(|it| &**it).collect();
     let directory = gateway.shared.directory.load();
-    let tools = iter_tools(lists).filter_map(|(shelf, _, tool)| {
-        let shown = shown_name(&directory, shelf, tool)?;
+    let tools = iter_tools(lists).filter_map(|(catalog, _, tool)| {
+        let shown = shown_name(&directory, catalog, tool)?;
         visible
             .contains(shown.as_str())
-            .then(|| tool_entry(shelf, tool, Some(shown)))
+            .then(|| tool_entry(catalog, tool, Some(shown)))
     });
     Ok(tools.collect())
 }
 
 /// Every tool, with its treatment.
-fn all_tools(asking: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, ApiError> {
-    let gateway = asking.gateway();
-    let groups = gateway.groups_of_tools(&asking.caller()?.name);
+fn all_tools(api_request: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, ApiError> {
+    let gateway = api_request.gateway();
+    let groups = gateway.groups_of_tools(&api_request.caller()?.name);
     let directory = gateway.shared.directory.load();
-    let tools = iter_tools(lists).map(|(shelf, list, tool)| {
-        let shown = shown_name(&directory, shelf, tool);
-        let mut entry = tool_entry(shelf, tool, shown);
+    let tools = iter_tools(lists).map(|(catalog, list, tool)| {
+        let shown = shown_name(&directory, catalog, tool);
+        let mut entry = tool_entry(catalog, tool, shown);
         if let Value::Object(members) = &mut entry {
             let groups = shown.and_then(|shown| groups.get(shown.as_str()));
             members.insert(
@@ -104,7 +104,7 @@ fn all_tools(asking: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, A
             members.insert("treatment".to_owned(), treatment_json(list, tool));
             let collision = match shown {
                 Some(_) => None,
-                None => name_conflict(gateway, shelf, &tool.name),
+                None => name_conflict(gateway, catalog, &tool.name),
             };
             members.insert("collision".to_owned(), json!(collision));
         }
@@ -119,29 +119,29 @@ fn iter_tools(
 ) -> impl Iterator<Item = (&Arc<ServerCatalog>, &ServerToolList, &ToolItem)> {
     lists
         .iter()
-        .filter_map(|(shelf, list)| Some((shelf, list.as_ref().ok()?)))
-        .flat_map(|(shelf, list)| {
+        .filter_map(|(catalog, list)| Some((catalog, list.as_ref().ok()?)))
+        .flat_map(|(catalog, list)| {
             list.tools.iter().map(move |tool| {
                 let tool: &ToolItem = tool;
-                (shelf, &**list, tool)
+                (catalog, &**list, tool)
             })
         })
 }
 
 fn shown_name<'d>(
     directory: &'d ToolDirectory,
-    shelf: &ServerCatalog,
+    catalog: &ServerCatalog,
     tool: &ToolItem,
 ) -> Option<&'d ExposedName> {
     directory
         .tools
-        .shown_name(shelf.upstream.server_name(), &tool.name)
+        .shown_name(catalog.upstream.server_name(), &tool.name)
 }
 
 /// Why a tool has no name: two servers would share it.
-fn name_conflict(gateway: &Gateway, shelf: &ServerCatalog, tool: &OwnName) -> Option<String> {
+fn name_conflict(gateway: &Gateway, catalog: &ServerCatalog, tool: &OwnName) -> Option<String> {
     let directory = gateway.shared.directory.load();
-    let (server, settings) = (shelf.upstream.server_name(), gateway.settings());
+    let (server, settings) = (catalog.upstream.server_name(), gateway.settings());
     let prefixed = format!("{server}{}{tool}", settings.separator);
     let names = [
         ExposedName::new(Arc::clone(tool.as_arc())),
@@ -155,9 +155,9 @@ fn name_conflict(gateway: &Gateway, shelf: &ServerCatalog, tool: &OwnName) -> Op
     Some(collision_text(&name, servers))
 }
 
-fn tool_entry(shelf: &ServerCatalog, tool: &ToolItem, shown: Option<&ExposedName>) -> Value {
+fn tool_entry(catalog: &ServerCatalog, tool: &ToolItem, shown: Option<&ExposedName>) -> Value {
     let text = tool.definition.get();
-    let stripped = if shelf.upstream.settings().watch.strip_hidden {
+    let stripped = if catalog.upstream.settings().watch.strip_hidden {
         strip_hidden(text)
     } else {
         Cow::Borrowed(text)
@@ -168,7 +168,7 @@ fn tool_entry(shelf: &ServerCatalog, tool: &ToolItem, shown: Option<&ExposedName
     }
     json!({
         "name": shown.map(ExposedName::as_str),
-        "server": shelf.upstream.name(),
+        "server": catalog.upstream.name(),
         "tool": tool.name.as_str(),
         "definition": definition,
     })

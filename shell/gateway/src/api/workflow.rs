@@ -12,9 +12,9 @@ use super::response::ApiResponse;
 use super::route::HandlerResult;
 
 /// `GET /groups`
-pub(super) async fn groups(asking: ApiRequest) -> HandlerResult {
-    let principal = asking.subject("look at groups")?;
-    let groups = visible_groups(&asking, &principal);
+pub(super) async fn groups(api_request: ApiRequest) -> HandlerResult {
+    let principal = api_request.subject("look at groups")?;
+    let groups = visible_groups(&api_request, &principal);
     let groups = groups.iter().map(|group| {
         json!({
             "name": group.name,
@@ -33,9 +33,9 @@ pub(super) async fn groups(asking: ApiRequest) -> HandlerResult {
 }
 
 /// `GET /states`
-pub(super) async fn states(asking: ApiRequest) -> HandlerResult {
-    let graph = asking.gateway().guard().states();
-    let known = visible_tool_names(&asking)?;
+pub(super) async fn states(api_request: ApiRequest) -> HandlerResult {
+    let graph = api_request.gateway().guard().states();
+    let known = visible_tool_names(&api_request)?;
     let name = |at: usize| graph.states.get(at).map(|state| state.name.as_str());
     let states = graph.states.iter().map(|state| {
         json!({
@@ -73,20 +73,20 @@ pub(super) async fn states(asking: ApiRequest) -> HandlerResult {
 }
 
 /// The groups a caller may see: all for administrators, otherwise those it may request.
-fn visible_groups(asking: &ApiRequest, principal: &str) -> Vec<GroupSummary> {
-    let guard = asking.gateway().guard();
-    let mut groups = guard.groups_for(principal, asking.claims(principal));
-    if !asking.is_admin() {
+fn visible_groups(api_request: &ApiRequest, principal: &str) -> Vec<GroupSummary> {
+    let guard = api_request.gateway().guard();
+    let mut groups = guard.groups_for(principal, api_request.claims(principal));
+    if !api_request.is_admin() {
         groups.retain(|group| group.granted);
     }
     groups
 }
 
 /// The tools a caller may see; `None` means all.
-fn visible_tool_names(asking: &ApiRequest) -> Result<Option<BTreeSet<Arc<str>>>, ApiError> {
-    if asking.is_admin() {
+fn visible_tool_names(api_request: &ApiRequest) -> Result<Option<BTreeSet<Arc<str>>>, ApiError> {
+    if api_request.is_admin() {
         return Ok(None);
     }
-    let groups = visible_groups(asking, &asking.caller()?.name);
+    let groups = visible_groups(api_request, &api_request.caller()?.name);
     Ok(Some(groups.into_iter().flat_map(|it| it.tools).collect()))
 }

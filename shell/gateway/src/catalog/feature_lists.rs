@@ -37,23 +37,23 @@ impl ServerCatalog {
     pub async fn feature_list(
         &self,
         kind: ListKind,
-        looking: &ServerView,
+        view: &ServerView,
         watch: &InlineWatch,
     ) -> Result<Arc<ServerList>, ListError> {
-        let place = (kind, looking.scope.clone());
+        let place = (kind, view.scope.clone());
         if let Some((fetched, list)) = lock(&self.feature_lists).get(&place) {
             let ttl = list.ttl.unwrap_or(MAX_AGE).min(MAX_AGE);
             if fetched.elapsed() < ttl {
                 return Ok(Arc::clone(list));
             }
         }
-        let stateless = looking.era == Era::Stateless;
+        let stateless = view.era == Era::Stateless;
         let fetched = Instant::now();
         let fetch = ServerList::fetch(
             &self.upstream,
             kind,
-            &looking.key,
-            &looking.client_info,
+            &view.key,
+            &view.client_info,
             stateless,
         );
         // Servers with resources need not have templates.

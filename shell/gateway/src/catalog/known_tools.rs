@@ -31,8 +31,8 @@ pub(crate) struct KnownDefinition {
 
 impl KnownTools {
     /// Collects the tools from the lists of a server.
-    pub(crate) fn from_catalog(shelf: &ServerCatalog) -> Self {
-        let mut lists = shelf.known_tools();
+    pub(crate) fn from_catalog(catalog: &ServerCatalog) -> Self {
+        let mut lists = catalog.known_tools();
         // The gateway's own lists come first: the others are compared with them.
         lists.sort_by_key(|list| list.variant.is_some());
         let mut tools: BTreeMap<OwnName, KnownTool> = BTreeMap::new();

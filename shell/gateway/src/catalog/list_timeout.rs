@@ -53,10 +53,10 @@ impl ServerCatalog {
                 .responsiveness
                 .is_background_request_running
                 .swap(true, Ordering::AcqRel);
-        let asked = (!is_asked).then(|| {
-            let shelf = Arc::clone(self);
+        let context = (!is_asked).then(|| {
+            let catalog = Arc::clone(self);
             tokio::spawn(async move {
-                let in_background = was_slow.then(|| BackgroundRequest(Arc::clone(&shelf)));
+                let in_background = was_slow.then(|| BackgroundRequest(Arc::clone(&catalog)));
                 let outcome = asking.await;
                 // A server that fails quickly is not slow.
                 let timeout = matches!(
@@ -64,20 +64,26 @@ impl ServerCatalog {
                     Err(ListError::Upstream(UpstreamError::Timeout { .. }))
                 );
                 if !timeout {
-                    shelf.responsiveness.is_slow.store(false, Ordering::Release);
+                    catalog
+                        .responsiveness
+                        .is_slow
+                        .store(false, Ordering::Release);
                 }
                 drop(in_background);
                 outcome
             })
         });
-        let shelf = Arc::clone(self);
+        let catalog = Arc::clone(self);
         async move {
-            let asked = asked.filter(|_| !was_slow)?;
-            let limit = shelf.upstream.settings().timeouts.list;
-            match tokio::time::timeout(limit, asked).await {
+            let context = context.filter(|_| !was_slow)?;
+            let limit = catalog.upstream.settings().timeouts.list;
+            match tokio::time::timeout(limit, context).await {
                 Ok(outcome) => outcome.ok(),
                 Err(_elapsed) => {
-                    shelf.responsiveness.is_slow.store(true, Ordering::Release);
+                    catalog
+                        .responsiveness
+                        .is_slow
+                        .store(true, Ordering::Release);
                     None
                 }
             }

@@ -230,33 +230,33 @@ impl ServerCatalog {
     /// There is no list, or it cannot be checked.
     pub async fn tools(
         &self,
-        looking: &ServerView,
+        view: &ServerView,
         watch: &InlineWatch,
         oldest: Option<Duration>,
     ) -> Result<ToolLookup<'_>, ListError> {
-        if let Some(known) = self.fresh_tools(looking, oldest) {
+        if let Some(known) = self.fresh_tools(view, oldest) {
             return Ok(ToolLookup::from_cache(known));
         }
         let one = self.refresh_lock.lock().await;
-        if let Some(known) = self.fresh_tools(looking, oldest) {
+        if let Some(known) = self.fresh_tools(view, oldest) {
             return Ok(ToolLookup::from_cache(known));
         }
         // Read before the fetch: a change during the fetch makes the answer stale.
         let generation = self.generation.load(Ordering::Acquire);
         let fetched = Instant::now();
-        let stateless = looking.era == Era::Stateless;
+        let stateless = view.era == Era::Stateless;
         let fetch = ServerList::fetch(
             &self.upstream,
             ListKind::Tools,
-            &looking.key,
-            &looking.client_info,
+            &view.key,
+            &view.client_info,
             stateless,
         );
         let list = fetch.await.or_else(ListError::empty_if_unsupported);
         let list = list.inspect_err(|error| self.report_malformed(error))?;
-        let checked = self.check_list(looking, &list, watch).await?;
-        let before = self.last_known(looking);
-        let is_known_sight = self.cached_tools(&looking.scope).is_some();
+        let checked = self.check_list(view, &list, watch).await?;
+        let before = self.last_known(view);
+        let is_known_sight = self.cached_tools(&view.scope).is_some();
         let tools = list.items.into_iter().map(|item| {
             let treatment = checked.treatments.get(&*item.key).cloned();
             // A tool that the check does not mention is not served.
@@ -286,7 +286,7 @@ impl ServerCatalog {
             tools,
             bytes,
             blocked: checked.block_server.clone(),
-            variant: looking.variant.clone(),
+            variant: view.variant.clone(),
             instructions: checked.instructions.is_served(),
             generation,
             own_revision: self.own_revision.load(Ordering::Acquire),
@@ -294,15 +294,15 @@ impl ServerCatalog {
             ttl: list.ttl.filter(|ttl| !ttl.is_zero()),
             is_active: AtomicBool::new(false),
         });
-        let is_own = *looking.scope == *GATEWAY_SCOPE;
+        let is_own = *view.scope == *GATEWAY_SCOPE;
         if is_own && before.as_ref().is_none_or(|it| !it.has_same_tools(&made)) {
             self.own_revision.fetch_add(1, Ordering::AcqRel);
         }
         let mut known = lock(&self.tools);
         // Earlier lists are no longer valid.
         known.retain(|sight, list| **sight == *GATEWAY_SCOPE || list.generation >= generation);
-        known.insert(looking.scope.clone(), Arc::clone(&made));
-        self.evict_tool_lists(&mut known, &looking.scope);
+        known.insert(view.scope.clone(), Arc::clone(&made));
+        self.evict_tool_lists(&mut known, &view.scope);
         drop(known);
         Ok(ToolLookup {
             list: made,
@@ -315,7 +315,7 @@ impl ServerCatalog {
 
     async fn check_list(
         &self,
-        looking: &ServerView,
+        view: &ServerView,
         list: &ServerList,
         watch: &InlineWatch,
     ) -> Result<Arc<ListCheck>, ListError> {
@@ -323,11 +323,11 @@ impl ServerCatalog {
             .upstream
             .description()
             .and_then(|it| it.instructions.clone());
-        let Some(variant) = &looking.variant else {
+        let Some(variant) = &view.variant else {
             let tools = list.items.iter().map(|item| item.text.clone());
             let seen = SeenList {
                 variant: None,
-                is_complete: *looking.scope == *GATEWAY_SCOPE,
+                is_complete: *view.scope == *GATEWAY_SCOPE,
                 instructions,
                 ..self.observed_list(tools.collect())
             };
@@ -337,7 +337,7 @@ impl ServerCatalog {
         let others = list.items.iter().filter(|item| !own.contains(&item.key));
         let seen = SeenList {
             variant: Some(Arc::clone(variant)),
-            is_complete: !matches!(looking.key, LinkKey::Conversation(_)),
+            is_complete: !matches!(view.key, LinkKey::Conversation(_)),
             unchanged: own.iter().map(ToString::to_string).collect(),
             ..self.observed_list(others.map(|item| item.text.clone()).collect())
         };
@@ -408,10 +408,10 @@ impl ServerCatalog {
 
     /// The earlier list that best shows whether something is new: of the same view, otherwise of the same variant,
     /// otherwise the gateway's own.
-    fn last_known(&self, looking: &ServerView) -> Option<Arc<ServerToolList>> {
+    fn last_known(&self, view: &ServerView) -> Option<Arc<ServerToolList>> {
         let known = lock(&self.tools);
-        let same = known.get(&looking.scope);
-        let alike = || known.values().find(|it| it.variant == looking.variant);
+        let same = known.get(&view.scope);
+        let alike = || known.values().find(|it| it.variant == view.variant);
         same.or_else(alike)
             .or_else(|| known.get(GATEWAY_SCOPE))
             .cloned()
@@ -454,10 +454,10 @@ impl ServerCatalog {
     /// The known tools, unless they are stale or older than allowed.
     pub(crate) fn fresh_tools(
         &self,
-        looking: &ServerView,
+        view: &ServerView,
         oldest: Option<Duration>,
     ) -> Option<Arc<ServerToolList>> {
-        let known = lock(&self.tools).get(&looking.scope).cloned()?;
+        let known = lock(&self.tools).get(&view.scope).cloned()?;
         let age = known.fetched.elapsed();
         let oldest = oldest.or(known.ttl);
         let fresh = known.is_active()

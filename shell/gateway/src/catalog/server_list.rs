@@ -95,7 +95,7 @@ impl ServerList {
         upstream: &Arc<Upstream>,
         kind: ListKind,
         key: &LinkKey,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
         stateless: bool,
     ) -> Result<Self, ListError> {
         let malformed = |reason: String| ListError::Malformed {
@@ -108,9 +108,11 @@ impl ServerList {
         let mut cursor: Option<String> = None;
         let limits = upstream.settings().limits;
         for _page in 0..limits.list_pages.get() {
-            let params = page_params(cursor.as_deref(), face, stateless);
+            let params = page_params(cursor.as_deref(), client_info, stateless);
             let request = McpRequest::new(kind.method(), params.as_deref());
-            let answer = upstream.ask(LinkRoute::new(key, face), request).await?;
+            let answer = upstream
+                .ask(LinkRoute::new(key, client_info), request)
+                .await?;
             let result = answer.map_err(|error| ListError::Refused {
                 server: upstream.name().to_owned(),
                 method: kind.method(),
@@ -167,14 +169,18 @@ impl ServerList {
     }
 }
 
-fn page_params(cursor: Option<&str>, face: &ClientInfo, stateless: bool) -> Option<Box<RawValue>> {
+fn page_params(
+    cursor: Option<&str>,
+    client_info: &ClientInfo,
+    stateless: bool,
+) -> Option<Box<RawValue>> {
     #[derive(Deserialize, serde::Serialize)]
     struct Params<'c> {
         cursor: &'c str,
     }
     let params = cursor.and_then(|cursor| serde_json::value::to_raw_value(&Params { cursor }).ok());
     if stateless {
-        Some(with_client_meta(params.as_deref(), face))
+        Some(with_client_meta(params.as_deref(), client_info))
     } else {
         params
     }

@@ -43,11 +43,11 @@ impl ServerCatalog {
     /// # Errors
     /// The server cannot be reached.
     pub async fn gateway_view(&self) -> Result<ServerView, ListError> {
-        let face = (*self.upstream.client_info()).clone();
-        let era = self.main_era(&face).await?;
+        let client_info = (*self.upstream.client_info()).clone();
+        let era = self.main_era(&client_info).await?;
         Ok(ServerView {
             key: LinkKey::Main,
-            client_info: face,
+            client_info,
             scope: GATEWAY_SCOPE.into(),
             variant: None,
             era,
@@ -131,14 +131,14 @@ impl ServerCatalog {
     /// # Errors
     /// The server cannot be reached.
     pub async fn list_view(&self, client: CatalogClient<'_>) -> Result<ServerView, ListError> {
-        let looking = self.call_view(client).await?;
-        if !matches!(looking.key, LinkKey::Conversation(_)) || self.upstream.is_open(&looking.key) {
-            return Ok(looking);
+        let view = self.call_view(client).await?;
+        if !matches!(view.key, LinkKey::Conversation(_)) || self.upstream.is_open(&view.key) {
+            return Ok(view);
         }
         Ok(ServerView {
-            key: list_link(looking.variant.as_ref()),
-            scope: variant_scope(looking.variant.as_ref()),
-            ..looking
+            key: list_link(view.variant.as_ref()),
+            scope: variant_scope(view.variant.as_ref()),
+            ..view
         })
     }
 
@@ -161,12 +161,12 @@ impl ServerCatalog {
         own: &ClientInfo,
         agent: &Agent,
     ) -> Result<bool, ListError> {
-        let (name, face) = match self.is_shared() {
+        let (name, client_info) = match self.is_shared() {
             true => (HANDSHAKE_VARIANT.into(), own),
             false => (Arc::clone(&client.handshake), &agent.client_info),
         };
         let key = LinkKey::Variant(name);
-        Ok(self.upstream.speaks_handshake(&key, face).await?)
+        Ok(self.upstream.speaks_handshake(&key, client_info).await?)
     }
 }
 
@@ -178,10 +178,10 @@ fn needs_handshake(client: CatalogClient<'_>, main_era: Era) -> bool {
 /// The variant of the gateway itself in the handshake era, if the main link is stateless.
 pub(crate) const HANDSHAKE_VARIANT: &str = "handshake";
 
-fn stateless_view(variant: Option<Arc<str>>, face: &ClientInfo) -> ServerView {
+fn stateless_view(variant: Option<Arc<str>>, client_info: &ClientInfo) -> ServerView {
     ServerView {
         key: LinkKey::Main,
-        client_info: face.clone(),
+        client_info: client_info.clone(),
         scope: variant_scope(variant.as_ref()),
         variant,
         era: Era::Stateless,

@@ -55,19 +55,20 @@ pub(super) struct LegacySessionQuery {
 
 /// Opens a stream and announces the URL for messages.
 pub(super) async fn open_stream(
-    State(front): State<HttpFrontend>,
+    State(frontend): State<HttpFrontend>,
     request: Request<Body>,
 ) -> Response {
     let (parts, _) = request.into_parts();
-    let principal = match front.authenticate(&parts).await {
+    let principal = match frontend.authenticate(&parts).await {
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
-    if front.gateway.is_shutting_down() {
+    if frontend.gateway.is_shutting_down() {
         return super::mcp::shutting_down_response(&super::mcp::null_id());
     }
     let mut bytes = [0_u8; 16];
-    if getrandom::fill(&mut bytes).is_err() || front.legacy_sessions.lock().len() >= MAX_SESSIONS {
+    if getrandom::fill(&mut bytes).is_err() || frontend.legacy_sessions.lock().len() >= MAX_SESSIONS
+    {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -78,14 +79,14 @@ pub(super) async fn open_stream(
         sender: outlet,
         conversation: OnceLock::new(),
     });
-    front
+    frontend
         .legacy_sessions
         .lock()
         .insert(name.clone(), Arc::clone(&session));
     let (pieces, body) = ChannelBody::channel();
     let mut stream = event_stream_response(body);
     stream.extensions_mut().insert(OpenEndedStream);
-    let stream = front.end_on_revocation(&principal, stream);
+    let stream = frontend.end_on_revocation(&principal, stream);
     tokio::spawn(async move {
         let address = format!("/messages?sessionId={name}");
         let endpoint = SseEvent {
@@ -94,11 +95,11 @@ pub(super) async fn open_stream(
             ..SseEvent::default()
         };
         if pieces.send(endpoint.text().into()).await.is_ok() {
-            write_events(&front, &session, interim, &pieces).await;
+            write_events(&frontend, &session, interim, &pieces).await;
         }
-        front.legacy_sessions.lock().remove(&name);
+        frontend.legacy_sessions.lock().remove(&name);
         if let Some(conversation) = session.conversation.get() {
-            front.gateway.close_conversation(&conversation.id);
+            frontend.gateway.close_conversation(&conversation.id);
         }
     });
     stream
@@ -106,7 +107,7 @@ pub(super) async fn open_stream(
 
 /// Sends responses and other messages until the stream ends.
 async fn write_events(
-    front: &HttpFrontend,
+    frontend: &HttpFrontend,
     session: &LegacySession,
     mut interim: AgentReceiver,
     pieces: &mpsc::Sender<axum::body::Bytes>,
@@ -129,7 +130,7 @@ async fn write_events(
                 None => return,
             },
             () = sleep_until(Instant::now() + KEEP_ALIVE) => comment("").into(),
-            () = front.gateway.wait_for_shutdown() => return,
+            () = frontend.gateway.wait_for_shutdown() => return,
             () = pieces.closed() => return,
         };
         if pieces.send(piece).await.is_err() {
@@ -140,28 +141,28 @@ async fn write_events(
 
 /// Accepts a message; the response is sent on the stream.
 pub(super) async fn post_message(
-    State(front): State<HttpFrontend>,
+    State(frontend): State<HttpFrontend>,
     Query(named): Query<LegacySessionQuery>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let principal = match front.authenticate(&parts).await {
+    let principal = match frontend.authenticate(&parts).await {
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
-    let session = front.legacy_sessions.lock().get(&named.session).cloned();
-    let session = session.filter(|it| front.gateway.check_owner(&principal.name, &it.principal));
+    let session = frontend.legacy_sessions.lock().get(&named.session).cloned();
+    let session = session.filter(|it| frontend.gateway.check_owner(&principal.name, &it.principal));
     let Some(session) = session else {
         let text = "this session is not known or has ended; open `/sse` again";
         return json(StatusCode::NOT_FOUND, text.to_owned());
     };
-    let settings = front.gateway.settings();
+    let settings = frontend.gateway.settings();
     let body = match receive_body(body, &settings.listen).await {
         Ok(body) => body,
         Err(fault) => return (fault.status(), fault.to_string()).into_response(),
     };
     let most = settings.session_limits.in_flight_bytes;
-    let in_flight = &front.gateway.shared.in_flight;
+    let in_flight = &frontend.gateway.shared.in_flight;
     let Ok(bytes) = in_flight.take(&principal.name, body.len(), most) else {
         return too_much_in_flight();
     };
@@ -172,13 +173,14 @@ pub(super) async fn post_message(
     };
     tokio::spawn(async move {
         for message in messages {
-            let (front, session, claims) = (front.clone(), Arc::clone(&session), claims.clone());
+            let (frontend, session, claims) =
+                (frontend.clone(), Arc::clone(&session), claims.clone());
             let bytes = bytes.clone();
             if matches!(&message, RpcMessage::Request { method, .. } if method == "initialize") {
-                handle_message(&front, &session, claims, (message, bytes)).await;
+                handle_message(&frontend, &session, claims, (message, bytes)).await;
             } else {
                 tokio::spawn(async move {
-                    handle_message(&front, &session, claims, (message, bytes)).await
+                    handle_message(&frontend, &session, claims, (message, bytes)).await
                 });
             }
         }
@@ -187,12 +189,12 @@ pub(super) async fn post_message(
 }
 
 async fn handle_message(
-    front: &HttpFrontend,
+    frontend: &HttpFrontend,
     session: &LegacySession,
     claims: Option<Arc<CallerClaims>>,
     (message, bytes): (RpcMessage, Option<Arc<RequestBytes>>),
 ) {
-    let gateway = &front.gateway;
+    let gateway = &frontend.gateway;
     let text = match (message, session.conversation.get()) {
         (RpcMessage::Request { id, method, .. }, Some(_)) if method == "initialize" => {
             let again = RpcError {
@@ -226,7 +228,7 @@ async fn handle_message(
                 RpcMessage::Request { id, .. } => id.clone(),
                 _ => RawValue::NULL.to_owned(),
             };
-            let asked = Arc::new(RequestContext {
+            let context = Arc::new(RequestContext {
                 conversation: Arc::clone(conversation),
                 agent: conversation.agent.load_full(),
                 claims,
@@ -238,7 +240,7 @@ async fn handle_message(
                 bytes,
             });
             gateway.keep_alive(conversation);
-            gateway.take(&asked, message).await
+            gateway.take(&context, message).await
         }
         (_, None) => None,
     };

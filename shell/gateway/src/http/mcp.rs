@@ -74,34 +74,34 @@ pub(super) async fn endpoint_with_groups(
 }
 
 async fn serve(
-    State(front): State<HttpFrontend>,
+    State(frontend): State<HttpFrontend>,
     path: Option<String>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let principal = match front.authenticate(&parts).await {
+    let principal = match frontend.authenticate(&parts).await {
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
     let groups = requested_groups(path.as_deref(), &parts.headers);
-    let mut came = HttpRequestContext {
+    let mut http_context = HttpRequestContext {
         principal,
         headers: Arc::new(parts.headers),
         groups,
         bytes: None,
     };
-    let caller = came.principal.clone();
+    let caller = http_context.principal.clone();
     let response = match parts.method {
         Method::POST => {
-            let settings = front.gateway.settings();
+            let settings = frontend.gateway.settings();
             match receive_body(body, &settings.listen).await {
                 Ok(body) => {
                     let most = settings.session_limits.in_flight_bytes;
-                    let in_flight = &front.gateway.shared.in_flight;
-                    match in_flight.take(&came.principal.name, body.len(), most) {
+                    let in_flight = &frontend.gateway.shared.in_flight;
+                    match in_flight.take(&http_context.principal.name, body.len(), most) {
                         Ok(bytes) => {
-                            came.bytes = bytes;
-                            post(&front.gateway, came, &body).await
+                            http_context.bytes = bytes;
+                            post(&frontend.gateway, http_context, &body).await
                         }
                         Err(TooMuchInFlight) => too_much_in_flight(),
                     }
@@ -111,32 +111,33 @@ async fn serve(
         }
         // A lost stream can still be read to its end.
         Method::GET
-            if front.gateway.is_shutting_down() && !came.headers.contains_key(LAST_EVENT) =>
+            if frontend.gateway.is_shutting_down()
+                && !http_context.headers.contains_key(LAST_EVENT) =>
         {
             shutting_down_response(&null_id())
         }
         Method::GET => {
-            let mut stream = open_event_stream(&front.gateway, &came);
+            let mut stream = open_event_stream(&frontend.gateway, &http_context);
             stream.extensions_mut().insert(OpenEndedStream);
             stream
         }
-        Method::DELETE => end_session(&front.gateway, &came),
+        Method::DELETE => end_session(&frontend.gateway, &http_context),
         _ => {
             let allowed = HeaderValue::from_static("GET, POST, DELETE");
             (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allowed)]).into_response()
         }
     };
-    front.end_on_revocation(&caller, response)
+    frontend.end_on_revocation(&caller, response)
 }
 
-async fn post(gateway: &Gateway, came: HttpRequestContext, body: &[u8]) -> Response {
-    let is_json = header_text(&came.headers, CONTENT_TYPE.as_str())
+async fn post(gateway: &Gateway, http_context: HttpRequestContext, body: &[u8]) -> Response {
+    let is_json = header_text(&http_context.headers, CONTENT_TYPE.as_str())
         .is_some_and(|it| it.trim_start().starts_with("application/json"));
     if !is_json {
         let words = "send the message as `Content-Type: application/json`";
         return error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_REQUEST, words);
     }
-    if !accepts(&came.headers, "application/json") {
+    if !accepts(&http_context.headers, "application/json") {
         let words = "accept `application/json` and `text/event-stream`";
         return error_response(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
     }
@@ -152,10 +153,10 @@ async fn post(gateway: &Gateway, came: HttpRequestContext, body: &[u8]) -> Respo
     };
     let batch = body.trim_ascii_start().first() == Some(&b'[');
     match (messages.pop(), messages.is_empty(), batch) {
-        (Some(message), true, false) => handle_message(gateway, came, message).await,
+        (Some(message), true, false) => handle_message(gateway, http_context, message).await,
         (Some(last), _, true) => {
             messages.push(last);
-            Box::pin(handle_batch(gateway, &came, messages)).await
+            Box::pin(handle_batch(gateway, &http_context, messages)).await
         }
         _ => error_response(
             StatusCode::BAD_REQUEST,
@@ -191,7 +192,7 @@ fn is_stateless(headers: &HeaderMap, message: &RpcMessage) -> bool {
 
 async fn handle_message(
     gateway: &Gateway,
-    came: HttpRequestContext,
+    http_context: HttpRequestContext,
     message: RpcMessage,
 ) -> Response {
     // Responses and notifications belong to calls in flight, which may still finish in time.
@@ -200,32 +201,37 @@ async fn handle_message(
     {
         return shutting_down_response(id);
     }
-    if is_stateless(&came.headers, &message) {
-        return Box::pin(stateless::handle_stateless_message(gateway, came, message)).await;
+    if is_stateless(&http_context.headers, &message) {
+        return Box::pin(stateless::handle_stateless_message(
+            gateway,
+            http_context,
+            message,
+        ))
+        .await;
     }
     if let RpcMessage::Request { id, method, params } = &message
         && method == "initialize"
     {
-        return Box::pin(initialize(gateway, &came, id, params.as_deref())).await;
+        return Box::pin(initialize(gateway, &http_context, id, params.as_deref())).await;
     }
-    let conversation = match find_conversation(gateway, &came) {
+    let conversation = match find_conversation(gateway, &http_context) {
         Ok(conversation) => conversation,
         Err(refused) => return refused,
     };
     match message {
         RpcMessage::Request { id, method, params } => {
-            handle_request(gateway, &came, conversation, id, method, params).await
+            handle_request(gateway, &http_context, conversation, id, method, params).await
         }
         other => {
             let agent = conversation.agent.load_full();
-            let asked = request_context(
-                &came,
+            let context = request_context(
+                &http_context,
                 &conversation,
                 agent,
                 AgentSender::closed(),
                 null_id(),
             );
-            Box::pin(gateway.take(&asked, other)).await;
+            Box::pin(gateway.take(&context, other)).await;
             StatusCode::ACCEPTED.into_response()
         }
     }
@@ -233,17 +239,17 @@ async fn handle_message(
 
 async fn initialize(
     gateway: &Gateway,
-    came: &HttpRequestContext,
+    http_context: &HttpRequestContext,
     id: &RawValue,
     params: Option<&RawValue>,
 ) -> Response {
-    let principal = &came.principal;
+    let principal = &http_context.principal;
     let begun = gateway
         .initialize(
             &principal.name,
             principal.claims.as_ref(),
             params,
-            came.groups.clone(),
+            http_context.groups.clone(),
         )
         .await;
     match begun {
@@ -267,16 +273,16 @@ async fn initialize(
 )]
 fn find_conversation(
     gateway: &Gateway,
-    came: &HttpRequestContext,
+    http_context: &HttpRequestContext,
 ) -> Result<Arc<Conversation>, Response> {
-    let Some(id) = header_text(&came.headers, SESSION_HEADER) else {
+    let Some(id) = header_text(&http_context.headers, SESSION_HEADER) else {
         return Err(error_response(
             StatusCode::BAD_REQUEST,
             INVALID_REQUEST,
             "the header `Mcp-Session-Id` is missing; send `initialize` first",
         ));
     };
-    if let Some(version) = header_text(&came.headers, VERSION_HEADER)
+    if let Some(version) = header_text(&http_context.headers, VERSION_HEADER)
         && !INITIALIZE_VERSIONS.contains(&version)
     {
         return Err(error_response(
@@ -287,7 +293,7 @@ fn find_conversation(
     }
     let found = gateway.conversations().peek(id);
     match found.filter(|it| it.era() == Era::Handshake) {
-        Some(found) if gateway.check_owner(&came.principal.name, &found.principal) => {
+        Some(found) if gateway.check_owner(&http_context.principal.name, &found.principal) => {
             gateway.keep_alive(&found);
             Ok(found)
         }
@@ -300,7 +306,7 @@ fn find_conversation(
 }
 
 pub(super) fn request_context(
-    came: &HttpRequestContext,
+    http_context: &HttpRequestContext,
     conversation: &Arc<Conversation>,
     agent: Arc<Agent>,
     outlet: AgentSender,
@@ -309,13 +315,13 @@ pub(super) fn request_context(
     Arc::new(RequestContext {
         conversation: Arc::clone(conversation),
         agent,
-        claims: came.principal.claims.clone(),
-        groups: came.groups.clone(),
+        claims: http_context.principal.claims.clone(),
+        groups: http_context.groups.clone(),
         sender: outlet,
         id,
-        headers: Arc::new(HttpHeaders(Arc::clone(&came.headers))),
-        trace: header_text(&came.headers, TRACEPARENT).map(str::to_owned),
-        bytes: came.bytes.clone(),
+        headers: Arc::new(HttpHeaders(Arc::clone(&http_context.headers))),
+        trace: header_text(&http_context.headers, TRACEPARENT).map(str::to_owned),
+        bytes: http_context.bytes.clone(),
     })
 }
 
@@ -323,27 +329,27 @@ pub(super) fn request_context(
 /// comes before the response. A stream outlives a lost connection.
 async fn handle_request(
     gateway: &Gateway,
-    came: &HttpRequestContext,
+    http_context: &HttpRequestContext,
     conversation: Arc<Conversation>,
     id: Box<RawValue>,
     method: String,
     params: Option<Box<RawValue>>,
 ) -> Response {
-    let streams = accepts(&came.headers, "text/event-stream");
+    let streams = accepts(&http_context.headers, "text/event-stream");
     let (outlet, mut interim) = if streams {
         AgentSender::channel()
     } else {
         (AgentSender::closed(), AgentReceiver::closed())
     };
     let agent = conversation.agent.load_full();
-    let asked = request_context(came, &conversation, agent, outlet, id);
+    let context = request_context(http_context, &conversation, agent, outlet, id);
     let start = match streams {
         true => StreamStart::FirstMessageOrServerStream,
         false => StreamStart::Never,
     };
-    let started = start_reply(gateway, &asked, (method, params), &mut interim, start);
+    let started = start_reply(gateway, &context, (method, params), &mut interim, start);
     let (first, mut work) = match started.await {
-        StartedReply::Complete(reply) => return reply_response(&reply, &asked.id),
+        StartedReply::Complete(reply) => return reply_response(&reply, &context.id),
         StartedReply::Stream(first, work) => (first, work),
     };
     let replay = gateway.settings().session_limits.replay_bytes;
@@ -362,7 +368,7 @@ async fn handle_request(
         while let Some(text) = interim.try_recv() {
             written.push(text);
         }
-        written.extend(reply.text(&asked.id));
+        written.extend(reply.text(&context.id));
         written.end();
     });
     let (pieces, body) = ChannelBody::channel();
@@ -401,14 +407,14 @@ pub(super) fn reply_response(reply: &RpcReply, id: &RawValue) -> Response {
 /// Answers the messages of a batch, which only the oldest versions have.
 async fn handle_batch(
     gateway: &Gateway,
-    came: &HttpRequestContext,
+    http_context: &HttpRequestContext,
     messages: Vec<RpcMessage>,
 ) -> Response {
     let is_request = |it: &RpcMessage| matches!(it, RpcMessage::Request { .. });
     if gateway.is_shutting_down() && messages.iter().any(is_request) {
         return shutting_down_response(&null_id());
     }
-    let conversation = match find_conversation(gateway, came) {
+    let conversation = match find_conversation(gateway, http_context) {
         Ok(conversation) => conversation,
         Err(refused) => return refused,
     };
@@ -423,11 +429,17 @@ async fn handle_batch(
             _ => null_id(),
         };
         let agent = conversation.agent.load_full();
-        let asked = request_context(came, &conversation, agent, AgentSender::closed(), id);
+        let context = request_context(
+            http_context,
+            &conversation,
+            agent,
+            AgentSender::closed(),
+            id,
+        );
         let gateway = gateway.clone();
-        work.push(tokio::spawn(
-            async move { gateway.take(&asked, message).await },
-        ));
+        work.push(tokio::spawn(async move {
+            gateway.take(&context, message).await
+        }));
     }
     let mut answers = Vec::new();
     for answer in work {
@@ -440,22 +452,22 @@ async fn handle_batch(
 }
 
 /// The stream of messages that belong to no request, or a lost stream that the agent resumes.
-fn open_event_stream(gateway: &Gateway, came: &HttpRequestContext) -> Response {
-    let stateless = header_text(&came.headers, VERSION_HEADER)
+fn open_event_stream(gateway: &Gateway, http_context: &HttpRequestContext) -> Response {
+    let stateless = header_text(&http_context.headers, VERSION_HEADER)
         .is_some_and(|version| !INITIALIZE_VERSIONS.contains(&version));
     if stateless {
         let allowed = HeaderValue::from_static("POST");
         return (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allowed)]).into_response();
     }
-    let conversation = match find_conversation(gateway, came) {
+    let conversation = match find_conversation(gateway, http_context) {
         Ok(conversation) => conversation,
         Err(refused) => return refused,
     };
-    if !accepts(&came.headers, "text/event-stream") {
+    if !accepts(&http_context.headers, "text/event-stream") {
         let words = "accept `text/event-stream`";
         return error_response(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
     }
-    let place = header_text(&came.headers, LAST_EVENT).and_then(EventPosition::parse);
+    let place = header_text(&http_context.headers, LAST_EVENT).and_then(EventPosition::parse);
     let primes = *conversation.agent.load().version >= *PRIMED_SINCE;
     match place {
         Some(EventPosition {
@@ -486,8 +498,8 @@ fn open_event_stream(gateway: &Gateway, came: &HttpRequestContext) -> Response {
     }
 }
 
-fn end_session(gateway: &Gateway, came: &HttpRequestContext) -> Response {
-    match find_conversation(gateway, came) {
+fn end_session(gateway: &Gateway, http_context: &HttpRequestContext) -> Response {
+    match find_conversation(gateway, http_context) {
         Ok(conversation) => {
             gateway.close_conversation(&conversation.id);
             StatusCode::OK.into_response()

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::{legacy, mcp};
 use crate::gateway::Gateway;
 use crate::identity::{
-    ClaimedName, Identities, Principal, Site, TlsSubject, metadata_url, protected_resource,
+    AllowedHosts, ClaimedName, Identities, Principal, TlsSubject, metadata_url, protected_resource,
 };
 use crate::listener::{ConnectionSlot, HttpHandler};
 use crate::metrics::CallStage;
@@ -28,7 +28,7 @@ pub struct HttpFrontend {
     /// Authenticates callers.
     pub identities: Arc<ArcSwap<Identities>>,
     /// The host names of the gateway.
-    pub site: Arc<ArcSwap<Site>>,
+    pub allowed_hosts: Arc<ArcSwap<AllowedHosts>>,
     /// Signals that the identities changed.
     pub(super) authenticator_changed: Arc<watch::Sender<()>>,
     /// Sessions of the older transport.
@@ -59,11 +59,11 @@ pub(super) const MCP_PATH: &str = "/mcp";
 impl HttpFrontend {
     /// The endpoints of a gateway.
     #[must_use]
-    pub fn new(gateway: Gateway, identities: Identities, site: Site) -> Self {
+    pub fn new(gateway: Gateway, identities: Identities, allowed_hosts: AllowedHosts) -> Self {
         Self {
             gateway,
             identities: Arc::new(ArcSwap::from_pointee(identities)),
-            site: Arc::new(ArcSwap::from_pointee(site)),
+            allowed_hosts: Arc::new(ArcSwap::from_pointee(allowed_hosts)),
             authenticator_changed: Arc::new(watch::Sender::new(())),
             legacy_sessions: Arc::default(),
         }
@@ -78,8 +78,10 @@ impl HttpFrontend {
         request: &axum::http::request::Parts,
     ) -> Result<Principal, Response> {
         let headers = &request.headers;
-        let site = self.site.load_full();
-        site.check(headers).map_err(|refused| refused.response())?;
+        let allowed_hosts = self.allowed_hosts.load_full();
+        allowed_hosts
+            .check(headers)
+            .map_err(|refused| refused.response())?;
         let subject = request.extensions.get::<TlsSubject>();
         let identities = self.identities.load_full();
         let began = self.gateway.now();
@@ -98,7 +100,7 @@ impl HttpFrontend {
             }
             let settings = self.gateway.settings();
             let has_issuers = !settings.identity.jwt.is_empty();
-            let base = site.base_url(headers);
+            let base = allowed_hosts.base_url(headers);
             let metadata = has_issuers.then(|| metadata_url(&base, MCP_PATH));
             refused.response(metadata.as_deref())
         })
@@ -118,7 +120,7 @@ fn too_many_connections() -> Response {
 }
 
 /// All endpoints of MCP.
-pub fn router(front: HttpFrontend) -> Router {
+pub fn router(frontend: HttpFrontend) -> Router {
     Router::new()
         .route(MCP_PATH, any(mcp::endpoint))
         .route("/mcp/g/{groups}", any(mcp::endpoint_with_groups))
@@ -132,17 +134,20 @@ pub fn router(front: HttpFrontend) -> Router {
             "/.well-known/oauth-protected-resource/mcp",
             get(resource_metadata),
         )
-        .with_state(front)
+        .with_state(frontend)
 }
 
-async fn resource_metadata(State(front): State<HttpFrontend>, request: Request<Body>) -> Response {
+async fn resource_metadata(
+    State(frontend): State<HttpFrontend>,
+    request: Request<Body>,
+) -> Response {
     let headers = request.headers();
-    let site = front.site.load_full();
-    if let Err(refused) = site.check(headers) {
+    let allowed_hosts = frontend.allowed_hosts.load_full();
+    if let Err(refused) = allowed_hosts.check(headers) {
         return refused.response();
     }
-    let settings = front.gateway.settings();
-    let base = site.base_url(headers);
+    let settings = frontend.gateway.settings();
+    let base = allowed_hosts.base_url(headers);
     match protected_resource(&settings.identity, &base, MCP_PATH) {
         Some(document) => json(StatusCode::OK, document.to_string()),
         None => StatusCode::NOT_FOUND.into_response(),

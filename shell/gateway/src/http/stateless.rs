@@ -28,13 +28,13 @@ use crate::router::RpcReply;
 /// Answers a message of the stateless era. An agent cancels the request by closing the stream.
 pub(super) async fn handle_stateless_message(
     gateway: &Gateway,
-    came: HttpRequestContext,
+    http_context: HttpRequestContext,
     received: RpcMessage,
 ) -> Response {
     let (id, method, params) = match received {
         RpcMessage::Request { id, method, params } => (id, method, params),
         RpcMessage::Notification { .. } => {
-            let version = header_text(&came.headers, VERSION_HEADER).unwrap_or_default();
+            let version = header_text(&http_context.headers, VERSION_HEADER).unwrap_or_default();
             return match request_checks::unsupported_version(version) {
                 Some(refusal) => check_failure_response(&null_id(), refusal),
                 None => StatusCode::ACCEPTED.into_response(),
@@ -45,7 +45,7 @@ pub(super) async fn handle_stateless_message(
             return error_response(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
         }
     };
-    let headers = Arc::clone(&came.headers);
+    let headers = Arc::clone(&http_context.headers);
     let checked = request_checks::check(&method, params.as_deref(), |name| {
         ReceivedHeader::lookup(&headers, name)
     });
@@ -54,24 +54,25 @@ pub(super) async fn handle_stateless_message(
         Err(refusal) => return check_failure_response(&id, refusal),
     };
     let agent = Agent::from_envelope(envelope);
-    let begun = gateway.stateless_conversation(&came.principal.name, params.as_deref(), &agent);
+    let begun =
+        gateway.stateless_conversation(&http_context.principal.name, params.as_deref(), &agent);
     let conversation = match begun {
         Ok(conversation) => conversation,
         Err(refused) => return rpc_error_response(&id, &refused),
     };
     let stands = method == "subscriptions/listen";
     let (outlet, mut interim) = AgentSender::channel();
-    let asked = request_context(&came, &conversation, Arc::new(agent), outlet, id);
+    let context = request_context(&http_context, &conversation, Arc::new(agent), outlet, id);
     let start = StreamStart::FirstMessage;
-    let started = start_reply(gateway, &asked, (method, params), &mut interim, start);
+    let started = start_reply(gateway, &context, (method, params), &mut interim, start);
     let (first, mut work) = match started.await {
-        StartedReply::Complete(reply) => return stateless_response(&reply, &asked.id),
+        StartedReply::Complete(reply) => return stateless_response(&reply, &context.id),
         StartedReply::Stream(first, work) => (first, work),
     };
     let (pieces, body) = ChannelBody::channel();
     tokio::spawn(async move {
         let sent = forward_interim_messages(&pieces, first, &mut interim, &mut work).await;
-        if let Some(text) = sent.and_then(|reply| reply.text(&asked.id)) {
+        if let Some(text) = sent.and_then(|reply| reply.text(&context.id)) {
             drop(pieces.send(message_event(None, &text)).await);
         }
     });
@@ -89,8 +90,9 @@ async fn forward_interim_messages(
     interim: &mut AgentReceiver,
     work: &mut (impl Future<Output = RpcReply> + Unpin),
 ) -> Option<RpcReply> {
-    let opening = first.map_or_else(|| comment("").into(), |text| message_event(None, &text));
-    let mut waiting = Some(opening);
+    let connect_request =
+        first.map_or_else(|| comment("").into(), |text| message_event(None, &text));
+    let mut waiting = Some(connect_request);
     let reply = loop {
         let is_sent = waiting.is_none();
         tokio::select! {

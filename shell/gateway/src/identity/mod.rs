@@ -34,7 +34,7 @@ pub use certificate::TlsSubject;
 pub use error::IdentityError;
 pub use jwt::IssuerHealth;
 pub use metadata::{metadata_url, protected_resource};
-pub use origin_check::{OriginError, Site};
+pub use origin_check::{AllowedHosts, OriginError};
 
 /// The authenticated identity that a call is made for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ const SHOWN_CHARS: usize = 100;
 
 /// The host names and origins of one listening gateway.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct AllowedHosts {
     local: SocketAddr,
     scheme: &'static str,
     public_url: Option<String>,
@@ -55,7 +55,7 @@ struct Host {
     port: Option<u16>,
 }
 
-impl Site {
+impl AllowedHosts {
     /// The names of a gateway that listens at an address, given with its actual port.
     ///
     /// # Errors

@@ -88,18 +88,18 @@ impl<A: HttpHandler> ConnectionServer<A> {
 
     /// Serves a connection to its end, or until it must make room for another one. A failure affects only its
     /// peer.
-    pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr, seat: SlotGuard) {
+    pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr, slot: SlotGuard) {
         tokio::select! {
-            () = seat.0.wait_for_eviction() => {}
-            () = self.accept(stream, address, &seat.0, false) => {}
+            () = slot.0.wait_for_eviction() => {}
+            () = self.accept(stream, address, &slot.0, false) => {}
         }
     }
 
     /// Serves one request of a connection that was accepted after shutdown began.
-    pub(super) async fn serve_last(&self, stream: TcpStream, address: SocketAddr, seat: SlotGuard) {
+    pub(super) async fn serve_last(&self, stream: TcpStream, address: SocketAddr, slot: SlotGuard) {
         tokio::select! {
-            () = seat.0.wait_for_eviction() => {}
-            () = self.accept(stream, address, &seat.0, true) => {}
+            () = slot.0.wait_for_eviction() => {}
+            () = self.accept(stream, address, &slot.0, true) => {}
         }
     }
 
@@ -107,19 +107,19 @@ impl<A: HttpHandler> ConnectionServer<A> {
         &self,
         stream: TcpStream,
         address: SocketAddr,
-        seat: &Arc<ConnectionSlot>,
+        slot: &Arc<ConnectionSlot>,
         last: bool,
     ) {
         // Small responses are not delayed to be combined with others. A stream that refuses the option is ending.
         if stream.set_nodelay(true).is_err() {
             return;
         }
-        let seat = Arc::clone(seat);
+        let slot = Arc::clone(slot);
         let Some(certificates) = &self.certificates else {
             let peer = Peer {
                 address,
                 subject: None,
-                slot: seat,
+                slot,
             };
             return self.serve_http(stream, peer, last).await;
         };
@@ -129,7 +129,7 @@ impl<A: HttpHandler> ConnectionServer<A> {
             let peer = Peer {
                 address,
                 subject,
-                slot: seat,
+                slot,
             };
             self.serve_http(stream, peer, last).await;
         }

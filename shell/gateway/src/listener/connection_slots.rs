@@ -69,7 +69,7 @@ impl ConnectionSlots {
     /// has reached its limit.
     pub(super) fn acquire(self: &Arc<Self>, address: IpAddr) -> Option<SlotGuard> {
         let address = network_prefix(address);
-        let mut held = self.lock();
+        let mut table = self.lock();
         let ListenerLimits {
             connections,
             per_address,
@@ -77,21 +77,21 @@ impl ConnectionSlots {
             unauthenticated_per_address,
             ..
         } = self.limits;
-        let share = held.by_address.get(&address);
+        let share = table.by_address.get(&address);
         let (own, own_waiting) = share.map_or((0, 0), |it| (it.total, it.unauthenticated.len()));
         if (own >= per_address || own_waiting >= unauthenticated_per_address)
-            && !held.evict_from(address)
+            && !table.evict_from(address)
         {
             return None;
         }
-        if (held.total >= connections || held.unauthenticated.len() >= unauthenticated)
-            && !held.evict()
+        if (table.total >= connections || table.unauthenticated.len() >= unauthenticated)
+            && !table.evict()
         {
             return None;
         }
-        held.next += 1;
-        let id = held.next;
-        let seat = Arc::new(ConnectionSlot {
+        table.next += 1;
+        let id = table.next;
+        let slot = Arc::new(ConnectionSlot {
             id,
             address,
             owner: OnceLock::new(),
@@ -99,12 +99,12 @@ impl ConnectionSlots {
             eviction: Notify::new(),
             slots: Arc::downgrade(self),
         });
-        held.total += 1;
-        held.unauthenticated.insert(id, Arc::clone(&seat));
-        let share = held.by_address.entry(address).or_default();
+        table.total += 1;
+        table.unauthenticated.insert(id, Arc::clone(&slot));
+        let share = table.by_address.entry(address).or_default();
         share.total += 1;
         share.unauthenticated.insert(id);
-        Some(SlotGuard(seat))
+        Some(SlotGuard(slot))
     }
 
     /// Closes an unauthenticated connection, because the system has no room for another one.
@@ -117,8 +117,8 @@ impl ConnectionSlots {
         loop {
             let freed = self.slot_freed.notified();
             {
-                let held = self.lock();
-                if held.total < self.limits.connections || !held.unauthenticated.is_empty() {
+                let table = self.lock();
+                if table.total < self.limits.connections || !table.unauthenticated.is_empty() {
                     return;
                 }
             }
@@ -147,29 +147,29 @@ impl SlotTable {
     fn evict_from(&mut self, address: IpAddr) -> bool {
         let oldest = self.by_address.get(&address);
         let oldest = oldest.and_then(|share| share.unauthenticated.first().copied());
-        let Some(seat) = oldest.and_then(|id| self.unauthenticated.get(&id).cloned()) else {
+        let Some(slot) = oldest.and_then(|id| self.unauthenticated.get(&id).cloned()) else {
             return false;
         };
-        self.remove(&seat);
-        seat.eviction.notify_one();
+        self.remove(&slot);
+        slot.eviction.notify_one();
         true
     }
 
     /// Stops counting a connection.
-    fn remove(&mut self, seat: &ConnectionSlot) {
-        if seat.is_evicted.swap(true, Ordering::Relaxed) {
+    fn remove(&mut self, slot: &ConnectionSlot) {
+        if slot.is_evicted.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.unauthenticated.remove(&seat.id);
+        self.unauthenticated.remove(&slot.id);
         self.total = self.total.saturating_sub(1);
-        if let Some(share) = self.by_address.get_mut(&seat.address) {
-            share.unauthenticated.remove(&seat.id);
+        if let Some(share) = self.by_address.get_mut(&slot.address) {
+            share.unauthenticated.remove(&slot.id);
             share.total = share.total.saturating_sub(1);
             if share.total == 0 {
-                self.by_address.remove(&seat.address);
+                self.by_address.remove(&slot.address);
             }
         }
-        if let Some(owner) = seat.owner.get()
+        if let Some(owner) = slot.owner.get()
             && let Some(own) = self.by_principal.get_mut(owner)
         {
             *own = own.saturating_sub(1);
@@ -188,24 +188,24 @@ impl ConnectionSlot {
         if self.is_authenticated() {
             return true;
         }
-        let Some(seats) = self.slots.upgrade() else {
+        let Some(slots) = self.slots.upgrade() else {
             return true;
         };
-        let mut held = seats.lock();
+        let mut table = slots.lock();
         // A connection that must make room is no longer counted.
         if self.is_evicted.load(Ordering::Relaxed) {
             return true;
         }
-        let own = held.by_principal.get(principal).copied().unwrap_or(0);
-        if own >= seats.limits.per_principal {
+        let own = table.by_principal.get(principal).copied().unwrap_or(0);
+        if own >= slots.limits.per_principal {
             return false;
         }
         if self.owner.set(Arc::clone(principal)).is_err() {
             return true;
         }
-        held.by_principal.insert(Arc::clone(principal), own + 1);
-        held.unauthenticated.remove(&self.id);
-        if let Some(share) = held.by_address.get_mut(&self.address) {
+        table.by_principal.insert(Arc::clone(principal), own + 1);
+        table.unauthenticated.remove(&self.id);
+        if let Some(share) = table.by_address.get_mut(&self.address) {
             share.unauthenticated.remove(&self.id);
         }
         true
@@ -223,9 +223,9 @@ impl ConnectionSlot {
 
 impl Drop for SlotGuard {
     fn drop(&mut self) {
-        if let Some(seats) = self.0.slots.upgrade() {
-            seats.lock().remove(&self.0);
-            seats.slot_freed.notify_one();
+        if let Some(slots) = self.0.slots.upgrade() {
+            slots.lock().remove(&self.0);
+            slots.slot_freed.notify_one();
         }
     }
 }
@@ -245,7 +245,7 @@ fn network_prefix(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn seats(
+    fn slots(
         connections: usize,
         per_address: usize,
         waiting: usize,
@@ -270,22 +270,22 @@ mod tests {
 
     #[test]
     fn the_oldest_of_the_busiest_address_makes_room() {
-        let seats = seats(100, 100, 4, 3);
-        let honest = seats.acquire(at(1)).unwrap();
-        let rude: Vec<SlotGuard> = (0..3).map(|_| seats.acquire(at(2)).unwrap()).collect();
+        let slots = slots(100, 100, 4, 3);
+        let honest = slots.acquire(at(1)).unwrap();
+        let rude: Vec<SlotGuard> = (0..3).map(|_| slots.acquire(at(2)).unwrap()).collect();
         // The address has reached its limit: its own oldest connection is closed.
-        let fourth = seats.acquire(at(2)).unwrap();
+        let fourth = slots.acquire(at(2)).unwrap();
         assert!(is_out(&rude[0]) && !is_out(&honest));
         // All places are taken: the busiest address makes room.
-        let other = seats.acquire(at(3)).unwrap();
+        let other = slots.acquire(at(3)).unwrap();
         assert!(is_out(&rude[1]) && !is_out(&honest) && !is_out(&other));
         drop((rude, fourth, honest, other));
-        let held = seats.lock();
+        let table = slots.lock();
         assert_eq!(
             (
-                held.total,
-                held.unauthenticated.len(),
-                held.by_address.len()
+                table.total,
+                table.unauthenticated.len(),
+                table.by_address.len()
             ),
             (0, 0, 0)
         );
@@ -293,42 +293,42 @@ mod tests {
 
     #[test]
     fn authenticated_connections_stay() {
-        let seats = seats(3, 2, 3, 3);
-        let agent = seats.acquire(at(1)).unwrap();
+        let slots = slots(3, 2, 3, 3);
+        let agent = slots.acquire(at(1)).unwrap();
         assert!(agent.0.authenticate(&"ada".into()));
-        let second = seats.acquire(at(1)).unwrap();
+        let second = slots.acquire(at(1)).unwrap();
         assert!(second.0.authenticate(&"ada".into()));
         // One address has its two connections, and neither can be closed.
-        assert!(seats.acquire(at(1)).is_none());
-        let rude = seats.acquire(at(2)).unwrap();
-        let newer = seats.acquire(at(3)).unwrap();
+        assert!(slots.acquire(at(1)).is_none());
+        let rude = slots.acquire(at(2)).unwrap();
+        let newer = slots.acquire(at(3)).unwrap();
         assert!(is_out(&rude));
         assert!(newer.0.authenticate(&"ben".into()));
-        assert!(seats.acquire(at(4)).is_none());
+        assert!(slots.acquire(at(4)).is_none());
         assert!(!is_out(&agent) && !is_out(&second) && !is_out(&newer));
-        assert!(!seats.evict_one());
+        assert!(!slots.evict_one());
     }
 
     #[test]
     fn one_principal_leaves_room_for_others() {
-        let seats = ConnectionSlots::new(ListenerLimits {
+        let slots = ConnectionSlots::new(ListenerLimits {
             connections: 10,
             per_address: 10,
             per_principal: 2,
             ..ListenerLimits::default()
         });
         let eve: Arc<str> = "eve".into();
-        let mut held: Vec<SlotGuard> = (1..4).map(|at_| seats.acquire(at(at_)).unwrap()).collect();
-        let taken: Vec<bool> = held.iter().map(|it| it.0.authenticate(&eve)).collect();
+        let mut table: Vec<SlotGuard> = (1..4).map(|at_| slots.acquire(at(at_)).unwrap()).collect();
+        let taken: Vec<bool> = table.iter().map(|it| it.0.authenticate(&eve)).collect();
         assert_eq!(taken, [true, true, false]);
-        assert!(held[0].0.authenticate(&eve), "it is counted once");
-        assert!(!held[2].0.is_authenticated(), "others may take its place");
-        let bob = seats.acquire(at(1)).unwrap();
+        assert!(table[0].0.authenticate(&eve), "it is counted once");
+        assert!(!table[2].0.is_authenticated(), "others may take its place");
+        let bob = slots.acquire(at(1)).unwrap();
         assert!(bob.0.authenticate(&"bob".into()));
-        drop(held.remove(0));
-        assert!(held[1].0.authenticate(&eve), "there is room again");
-        drop((held, bob));
-        assert!(seats.lock().by_principal.is_empty());
+        drop(table.remove(0));
+        assert!(table[1].0.authenticate(&eve), "there is room again");
+        drop((table, bob));
+        assert!(slots.lock().by_principal.is_empty());
     }
 
     #[test]

@@ -188,15 +188,15 @@ impl HttpListener {
             limits,
             shutdown.clone(),
         ));
-        let seats = ConnectionSlots::new(limits);
+        let slots = ConnectionSlots::new(limits);
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
                 () = shutdown.begun() => break,
                 Some(_ended) = open.join_next() => {}
-                (stream, peer, seat) = accept_next(&socket, &seats) => {
+                (stream, peer, slot) = accept_next(&socket, &slots) => {
                     let connections = Arc::clone(&connections);
-                    open.spawn(async move { connections.serve(stream, peer, seat).await });
+                    open.spawn(async move { connections.serve(stream, peer, slot).await });
                 }
             }
         }
@@ -210,9 +210,9 @@ impl HttpListener {
                         return;
                     },
                     Some(_ended) = late.join_next() => {}
-                    (stream, peer, seat) = accept_next(&socket, &seats) => {
+                    (stream, peer, slot) = accept_next(&socket, &slots) => {
                         let connections = Arc::clone(&connections);
-                        late.spawn(async move { connections.serve_last(stream, peer, seat).await });
+                        late.spawn(async move { connections.serve_last(stream, peer, slot).await });
                     }
                 }
             }
@@ -244,19 +244,19 @@ fn bind_socket(address: SocketAddr) -> io::Result<TcpListener> {
 /// limit. A failure concerns one connection, or the system for a while.
 async fn accept_next(
     socket: &TcpListener,
-    seats: &Arc<ConnectionSlots>,
+    slots: &Arc<ConnectionSlots>,
 ) -> (TcpStream, SocketAddr, SlotGuard) {
     loop {
-        seats.wait_for_slot().await;
+        slots.wait_for_slot().await;
         match socket.accept().await {
             Ok((stream, peer)) => {
-                if let Some(seat) = seats.acquire(peer.ip()) {
-                    return (stream, peer, seat);
+                if let Some(slot) = slots.acquire(peer.ip()) {
+                    return (stream, peer, slot);
                 }
             }
             Err(error) if is_connection_error(&error) => {}
             // There are no descriptors left: unauthenticated connections are closed.
-            Err(_) if seats.evict_one() => tokio::task::yield_now().await,
+            Err(_) if slots.evict_one() => tokio::task::yield_now().await,
             Err(_) => sleep(ACCEPT_PAUSE).await,
         }
     }

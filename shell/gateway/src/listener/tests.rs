@@ -241,11 +241,11 @@ async fn slow_and_large_heads_are_dropped() {
 
 /// A router whose requests count as authenticated.
 fn authenticating(shutdown: &Shutdown) -> Router {
-    let seat = async |Extension(seat): Extension<Arc<super::ConnectionSlot>>| {
-        assert!(seat.authenticate(&"ada".into()));
+    let slot = async |Extension(slot): Extension<Arc<super::ConnectionSlot>>| {
+        assert!(slot.authenticate(&"ada".into()));
         "known"
     };
-    router(shutdown).route("/in", get(seat))
+    router(shutdown).route("/in", get(slot))
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ impl Gateway {
     /// otherwise from headers. An attribute that is sent twice is refused, because its value is ambiguous.
     pub(super) fn attributes(
         &self,
-        asked: &RequestContext,
+        context: &RequestContext,
         meta: Option<&RawObject<'_>>,
     ) -> Result<BTreeMap<String, Value>, RpcReply> {
         let settings = self.settings();
@@ -39,7 +39,7 @@ impl Gateway {
         };
         for name in &settings.client_attributes {
             let header = format!("{HEADER_PREFIX}{}", name.to_ascii_lowercase());
-            let value = match (given.get(name), asked.headers.sent(&header)) {
+            let value = match (given.get(name), context.headers.sent(&header)) {
                 (None, ReceivedHeader::Absent) => continue,
                 (Some(value), ReceivedHeader::Absent) => value.clone(),
                 (None, ReceivedHeader::Once(text)) => Value::from(text),
@@ -68,8 +68,8 @@ impl Gateway {
         if !self.shared.guard.has_conditions() {
             return;
         }
-        let shelves = self.server_catalogs();
-        let loads = shelves.iter().map(|shelf| shelf.upstream.load());
+        let catalogs = self.server_catalogs();
+        let loads = catalogs.iter().map(|catalog| catalog.upstream.load());
         let load = loads.fold(0.0, f64::max);
         self.shared.guard.report_load(load);
     }

@@ -28,44 +28,44 @@ impl Gateway {
     /// Calls a tool. `trace` is the header with the trace context for the server.
     pub(super) async fn call_tool(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
         trace: Option<(String, String)>,
     ) -> RpcReply {
         let Some(params) = params else {
             return RpcReply::error(INVALID_PARAMS, "params is missing");
         };
-        let called = match parse_call(params) {
-            Ok(called) => called,
+        let call_params = match parse_call(params) {
+            Ok(call_params) => call_params,
             Err(reply) => return reply,
         };
-        if let Some(state) = called.members().text("requestState")
+        if let Some(state) = call_params.members().text("requestState")
             && PendingInputs::owns_state(&state)
         {
-            return Box::pin(self.resume_call(asked, &called, &state)).await;
+            return Box::pin(self.resume_call(context, &call_params, &state)).await;
         }
-        let state = called.meta().and_then(state_from_meta);
-        let mut call = match self.guard_call(asked, &called, state.as_ref()) {
+        let state = call_params.meta().and_then(state_from_meta);
+        let mut call = match self.guard_call(context, &call_params, state.as_ref()) {
             Ok(call) => call,
             Err(reply) => return reply,
         };
-        let route = match self.known_route(asked, called.name()) {
+        let route = match self.known_route(context, call_params.name()) {
             Some(route) => Some(Ok(route)),
             None => {
-                if let Err(reply) = Box::pin(self.deny_before_listing(&called, &call)).await {
+                if let Err(reply) = Box::pin(self.deny_before_listing(&call_params, &call)).await {
                     return reply;
                 }
                 // A stale list is refreshed before it decides anything.
-                self.route_call(asked, &called, &call).await
+                self.route_call(context, &call_params, &call).await
             }
         };
         if let Some(Ok(route)) = &route {
-            if let Err(reply) = check_headers(asked, route, &called) {
+            if let Err(reply) = check_headers(context, route, &call_params) {
                 return reply;
             }
             call.variant = route.view.variant.as_deref();
         }
-        let open = match self.decide_call(&called, &call).await {
+        let open = match self.decide_call(&call_params, &call).await {
             Ok(open) => open,
             Err(reply) => return reply,
         };
@@ -74,7 +74,7 @@ impl Gateway {
         let route = route.map(|route| route.and_then(CallRoute::ensure_served));
         match route {
             Some(Ok(route)) => {
-                self.send_permitted_call(asked, &called, route, open, trace)
+                self.send_permitted_call(context, &call_params, route, open, trace)
                     .await
             }
             Some(Err(error)) => {
@@ -87,7 +87,7 @@ impl Gateway {
             }
             None => {
                 // A policy may name a tool that no server has.
-                let reason = self.unknown_tool_text(called.name());
+                let reason = self.unknown_tool_text(call_params.name());
                 let settling = open.report_not_sent_async(&reason);
                 settling.wait().await.ok();
                 call_error_reply(&reason, "no_server", form)
@@ -98,24 +98,26 @@ impl Gateway {
     /// The call as the guard decides it, but for the variant of its agent.
     fn guard_call<'c>(
         &self,
-        asked: &'c RequestContext,
-        called: &'c CallParams<'_>,
+        context: &'c RequestContext,
+        call_params: &'c CallParams<'_>,
         state: Option<&'c StateName>,
     ) -> Result<Call<'c>, RpcReply> {
         let mut call = Call {
-            tool: called.name().as_str(),
+            tool: call_params.name().as_str(),
             feature: None,
-            principal: &asked.conversation.principal,
-            session: asked.session(),
+            principal: &context.conversation.principal,
+            session: context.session(),
             groups: None,
             state,
-            arguments: Arc::clone(called.arguments()),
-            attributes: self.attributes(asked, called.meta())?,
+            arguments: Arc::clone(call_params.arguments()),
+            attributes: self.attributes(context, call_params.meta())?,
             variant: None,
-            claims: asked.claims.as_deref(),
+            claims: context.claims.as_deref(),
         };
         let form = self.settings().denials;
-        self.apply_groups(asked, called.meta(), &mut call, |it| denied_reply(it, form))?;
+        self.apply_groups(context, call_params.meta(), &mut call, |it| {
+            denied_reply(it, form)
+        })?;
         Ok(call)
     }
 
@@ -123,13 +125,13 @@ impl Gateway {
     /// is started for it.
     async fn deny_before_listing(
         &self,
-        called: &CallParams<'_>,
+        call_params: &CallParams<'_>,
         call: &Call<'_>,
     ) -> Result<(), RpcReply> {
         if !self.is_denied_by_policy(call) {
             return Ok(());
         }
-        let open = self.decide_call(called, call).await?;
+        let open = self.decide_call(call_params, call).await?;
         // The session or a window changed in between. The call is decided again by current lists.
         let reason = "the call is decided again";
         open.report_not_sent_async(&reason).wait().await.ok();
@@ -154,7 +156,7 @@ impl Gateway {
 
     async fn decide_call(
         &self,
-        called: &CallParams<'_>,
+        call_params: &CallParams<'_>,
         call: &Call<'_>,
     ) -> Result<OpenCall, RpcReply> {
         self.report_load();
@@ -166,9 +168,9 @@ impl Gateway {
         self.count_stage(CallStage::Record, self.now().saturating_sub(weighed));
         decided.map_err(|denial| {
             let directory = self.shared.directory.load();
-            match directory.tools.refused(called.name()) {
+            match directory.tools.refused(call_params.name()) {
                 Some(servers) => {
-                    let text = format!("{}.", collision_text(called.name(), servers));
+                    let text = format!("{}.", collision_text(call_params.name(), servers));
                     call_error_reply(&text, "collision", self.settings().denials)
                 }
                 None => denied_reply(&denial, self.settings().denials),
@@ -179,13 +181,13 @@ impl Gateway {
     /// Makes a permitted call.
     async fn send_permitted_call(
         &self,
-        asked: &Arc<RequestContext>,
-        called: &CallParams<'_>,
+        context: &Arc<RequestContext>,
+        call_params: &CallParams<'_>,
         route: CallRoute,
         mut open: OpenCall,
         trace: Option<(String, String)>,
     ) -> RpcReply {
-        let permitted = open.permitted_call(called, OWN_KEY_PREFIX);
+        let permitted = open.permitted_call(call_params, OWN_KEY_PREFIX);
         // The name may mean another tool since the route was found.
         let permitted = permitted.and_then(|permitted| {
             let is_routed = *permitted.tool() == route.tool;
@@ -200,30 +202,30 @@ impl Gateway {
         };
         let mut headers = match route.param_headers() {
             Some(wanted) if route.view.era == Era::Stateless => {
-                wanted.headers(called.raw_arguments().as_deref())
+                wanted.headers(call_params.raw_arguments().as_deref())
             }
             _ => Vec::new(),
         };
         headers.extend(trace);
         let CallRoute {
-            catalog: shelf,
+            catalog,
             view,
             tool,
             ..
         } = route;
         let outgoing = OutgoingRequest {
-            catalog: Arc::clone(&shelf),
+            catalog: Arc::clone(&catalog),
             view,
             request: OutgoingMessage::Call(permitted),
             headers,
         };
         let began = self.now();
-        let (open, exchanged) = self.forward_call(asked, outgoing, open).await;
+        let (open, exchanged) = self.forward_call(context, outgoing, open).await;
         let took = self.now().saturating_sub(began);
         self.count_stage(CallStage::Upstream, took);
         match (open, exchanged) {
             (Some(open), exchanged) => {
-                self.finish_call(asked, &shelf, &tool, open, exchanged)
+                self.finish_call(context, &catalog, &tool, open, exchanged)
                     .await
             }
             (None, ForwardOutcome::InputRequired(reply)) => reply,
@@ -234,8 +236,8 @@ impl Gateway {
     /// Tells the guard how a call ended, and makes the answer of it.
     pub(super) async fn finish_call(
         &self,
-        asked: &Arc<RequestContext>,
-        shelf: &Arc<ServerCatalog>,
+        context: &Arc<RequestContext>,
+        catalog: &Arc<ServerCatalog>,
         tool: &OwnName,
         open: OpenCall,
         exchanged: ForwardOutcome,
@@ -243,7 +245,9 @@ impl Gateway {
         let began = self.now();
         let reply = match exchanged {
             ForwardOutcome::Response(Ok(result)) => {
-                let settled = self.finish_result(asked, shelf, tool, open, result).await;
+                let settled = self
+                    .finish_result(context, catalog, tool, open, result)
+                    .await;
                 settled.unwrap_or_else(|withheld| withheld)
             }
             ForwardOutcome::Response(Err(error)) => {
@@ -274,13 +278,13 @@ impl Gateway {
     /// The result is withheld.
     pub(super) async fn finish_result(
         &self,
-        asked: &Arc<RequestContext>,
-        shelf: &Arc<ServerCatalog>,
+        context: &Arc<RequestContext>,
+        catalog: &Arc<ServerCatalog>,
         tool: &OwnName,
         open: OpenCall,
         mut result: Box<RawValue>,
     ) -> Result<RpcReply, RpcReply> {
-        let server = shelf.upstream.name();
+        let server = catalog.upstream.name();
         match result_kind(&result) {
             ResultKind::ToolError => {
                 // A model reads errors, too.
@@ -292,8 +296,10 @@ impl Gateway {
             }
             ResultKind::InputRequired => drop(open.report_suspended_async().wait().await),
             ResultKind::Task => {
-                result = self.with_shown_task(shelf, Some(&result)).unwrap_or(result);
-                self.track_task(asked, &result, open);
+                result = self
+                    .with_shown_task(catalog, Some(&result))
+                    .unwrap_or(result);
+                self.track_task(context, &result, open);
             }
             ResultKind::NotObject => {
                 let why = "it is not a JSON object";
@@ -318,13 +324,13 @@ impl Gateway {
                 if let Err(rejected) = settling.wait().await {
                     return Err(self.withheld_reply(tool, &rejected));
                 }
-                self.record_references(asked, shelf, result.get());
+                self.record_references(context, catalog, result.get());
                 if moves {
-                    self.notify_state_changed(asked);
+                    self.notify_state_changed(context);
                 }
             }
         }
-        Ok(strip_hidden_characters(shelf, result))
+        Ok(strip_hidden_characters(catalog, result))
     }
 
     fn withheld_reply(&self, tool: &OwnName, why: &dyn std::fmt::Display) -> RpcReply {
@@ -344,24 +350,24 @@ impl Gateway {
 
 /// Holds the headers of a stateless call to its arguments.
 fn check_headers(
-    asked: &RequestContext,
+    context: &RequestContext,
     route: &CallRoute,
-    called: &CallParams<'_>,
+    call_params: &CallParams<'_>,
 ) -> Result<(), RpcReply> {
-    if asked.agent.era == Era::Handshake || !asked.headers.are_present() {
+    if context.agent.era == Era::Handshake || !context.headers.are_present() {
         return Ok(());
     }
     let Some(wanted) = route.param_headers() else {
         return Ok(());
     };
-    let arguments = called.raw_arguments();
-    let held = wanted.check(arguments.as_deref(), |name| asked.headers.sent(name));
-    held.map_err(|message| RpcReply::error(HEADER_MISMATCH, message))
+    let arguments = call_params.raw_arguments();
+    let open_link = wanted.check(arguments.as_deref(), |name| context.headers.sent(name));
+    open_link.map_err(|message| RpcReply::error(HEADER_MISMATCH, message))
 }
 
 /// A result without hidden characters, where its server's are not to be seen.
-pub(super) fn strip_hidden_characters(shelf: &ServerCatalog, result: Box<RawValue>) -> RpcReply {
-    if shelf.upstream.settings().watch.strip_hidden
+pub(super) fn strip_hidden_characters(catalog: &ServerCatalog, result: Box<RawValue>) -> RpcReply {
+    if catalog.upstream.settings().watch.strip_hidden
         && let Cow::Owned(stripped) = strip_hidden(result.get())
     {
         return RpcReply::Result(stripped);

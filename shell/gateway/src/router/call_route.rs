@@ -60,12 +60,12 @@ impl Gateway {
     /// Where a tool is, if no server need be asked for it.
     pub(super) fn known_route(
         &self,
-        asked: &RequestContext,
+        context: &RequestContext,
         name: &ExposedName,
     ) -> Option<CallRoute> {
         let named = self.named(name)?;
         let catalog = self.server_catalog(named.server.as_str())?;
-        let view = catalog.known_call_view(asked.client())?;
+        let view = catalog.known_call_view(context.client())?;
         let oldest = catalog.upstream.settings().watch.max_age_before_call;
         let list = catalog.fresh_tools(&view, oldest)?;
         let is_suspect = self.is_withheld_elsewhere(&view, name);
@@ -82,21 +82,21 @@ impl Gateway {
     /// The server of a tool; its list is refreshed if that is due.
     pub(super) async fn route_call(
         &self,
-        asked: &Arc<RequestContext>,
-        called: &CallParams<'_>,
+        context: &Arc<RequestContext>,
+        call_params: &CallParams<'_>,
         call: &Call<'_>,
     ) -> Option<Result<CallRoute, ListError>> {
-        let name = called.name();
+        let name = call_params.name();
         let named = match self.named(name) {
             Some(named) => named,
             None => {
-                Box::pin(self.refresh_unknown_tool(asked, name, call)).await;
+                Box::pin(self.refresh_unknown_tool(context, name, call)).await;
                 self.named(name)?
             }
         };
         let catalog = self.server_catalog(named.server.as_str())?;
         let looked = async {
-            let view = catalog.call_view(asked.client()).await?;
+            let view = catalog.call_view(context.client()).await?;
             let oldest = catalog.upstream.settings().watch.max_age_before_call;
             let mut list = self.checked_tools(&catalog, &view, oldest).await?;
             if self.is_withheld_elsewhere(&view, name) {
@@ -125,7 +125,7 @@ impl Gateway {
     /// use: an agent need not have listed the tools before it calls one.
     async fn refresh_unknown_tool(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         name: &ExposedName,
         call: &Call<'_>,
     ) {
@@ -140,14 +140,14 @@ impl Gateway {
             let cannot = naming.mode == PrefixMode::Always
                 && !naming.has_server_prefix(name.as_str(), server);
             if cannot
-                || catalog.has_active_list(asked.client())
+                || catalog.has_active_list(context.client())
                 || !self.may_call_unknown(&naming, name, server, call)
             {
                 continue;
             }
-            let (gateway, asked) = (self.clone(), Arc::clone(asked));
+            let (gateway, context) = (self.clone(), Arc::clone(context));
             let looked = Arc::clone(catalog);
-            let look = async move { gateway.tool_list_for(&looked, &asked).await };
+            let look = async move { gateway.tool_list_for(&looked, &context).await };
             looks.push(catalog.with_list_timeout(look));
         }
         for look in looks {

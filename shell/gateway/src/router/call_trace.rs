@@ -16,12 +16,12 @@ impl Gateway {
     /// Calls a tool and propagates the trace context to the server.
     pub(super) async fn call_tool_traced(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
     ) -> RpcReply {
         let tracer = &self.shared.tracer;
-        let span = tracer.begin(asked.trace.as_deref());
-        let reply = self.call_tool(asked, params, span.header()).await;
+        let span = tracer.begin(context.trace.as_deref());
+        let reply = self.call_tool(context, params, span.header()).await;
         if span.is_open() {
             let members = RawObject::parse_optional(params);
             let tool = members.text("name").unwrap_or_default();
@@ -29,7 +29,7 @@ impl Gateway {
             let ended = CallSpanEnd {
                 tool: &tool,
                 server: named.as_ref().map(|named| named.server.as_str()),
-                principal: &asked.conversation.principal,
+                principal: &context.conversation.principal,
                 error: reply_error(&reply),
             };
             tracer.end(&span, &ended);
@@ -50,7 +50,10 @@ fn reply_error(reply: &RpcReply) -> Option<Cow<'_, str>> {
 }
 
 /// The trace context that an agent sent, for a server.
-pub(super) fn trace_header(asked: &RequestContext) -> Option<(String, String)> {
-    let came = asked.trace.as_deref().and_then(TraceContext::parse)?;
-    Some((crate::traces::TRACEPARENT.to_owned(), came.to_string()))
+pub(super) fn trace_header(context: &RequestContext) -> Option<(String, String)> {
+    let http_context = context.trace.as_deref().and_then(TraceContext::parse)?;
+    Some((
+        crate::traces::TRACEPARENT.to_owned(),
+        http_context.to_string(),
+    ))
 }

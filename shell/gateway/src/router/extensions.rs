@@ -27,8 +27,8 @@ impl Gateway {
         let descriptions: Vec<_> = self
             .server_catalogs()
             .iter()
-            .filter(|shelf| !shelf.is_blocked())
-            .filter_map(|shelf| Some((Arc::clone(shelf), shelf.upstream.description()?)))
+            .filter(|catalog| !catalog.is_blocked())
+            .filter_map(|catalog| Some((Arc::clone(catalog), catalog.upstream.description()?)))
             .collect();
         let declared = declaring_servers(&descriptions);
         let sole: BTreeMap<&String, &Arc<ServerCatalog>> = declared
@@ -68,7 +68,7 @@ pub(super) fn advertised_extensions(
 
 fn declaring_servers(descriptions: &Descriptions) -> BTreeMap<String, Vec<Arc<ServerCatalog>>> {
     let mut declared: BTreeMap<String, Vec<Arc<ServerCatalog>>> = BTreeMap::new();
-    for (shelf, description) in descriptions {
+    for (catalog, description) in descriptions {
         let said = description.capabilities.as_ref();
         let said = said.and_then(|it| serde_json::from_str::<Value>(it.get()).ok());
         let extensions = said.as_ref().and_then(|it| it.get("extensions"));
@@ -80,7 +80,7 @@ fn declaring_servers(descriptions: &Descriptions) -> BTreeMap<String, Vec<Arc<Se
             declared
                 .entry(name.clone())
                 .or_default()
-                .push(Arc::clone(shelf));
+                .push(Arc::clone(catalog));
         }
     }
     declared

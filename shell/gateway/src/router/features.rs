@@ -56,18 +56,23 @@ impl<'u> FeatureRequest<'u> {
         }
     }
 
-    pub(super) fn on_server(self, shelf: &ServerCatalog) -> Self {
+    pub(super) fn on_server(self, catalog: &ServerCatalog) -> Self {
         Self {
-            server: Some(shelf.upstream.name().into()),
-            withheld: shelf.is_blocked().then_some(SERVER_BLOCKED),
+            server: Some(catalog.upstream.name().into()),
+            withheld: catalog.is_blocked().then_some(SERVER_BLOCKED),
             ..self
         }
     }
 
     /// Completes it from the lists of its server, under the server's own name or address.
-    pub(super) fn with_listing(self, shelf: &ServerCatalog, kinds: &[ListKind], key: &str) -> Self {
-        let used = self.on_server(shelf);
-        let is_withheld = || kinds.iter().any(|kind| shelf.withholds_item(*kind, key));
+    pub(super) fn with_listing(
+        self,
+        catalog: &ServerCatalog,
+        kinds: &[ListKind],
+        key: &str,
+    ) -> Self {
+        let used = self.on_server(catalog);
+        let is_withheld = || kinds.iter().any(|kind| catalog.withholds_item(*kind, key));
         let withheld = used
             .withheld
             .or_else(|| is_withheld().then_some(AWAITS_APPROVAL));
@@ -108,25 +113,25 @@ impl Gateway {
     /// Decides a request, and waits until the decision is as durable as the policy requires.
     pub(super) async fn permit_feature(
         &self,
-        asked: &RequestContext,
+        context: &RequestContext,
         params: &RawObject<'_>,
         used: &FeatureRequest<'_>,
         arguments: Value,
     ) -> Result<OpenCall, FeatureRefusal> {
         let meta = params.object("_meta");
-        let attributes = self.attributes(asked, meta.as_ref());
+        let attributes = self.attributes(context, meta.as_ref());
         let state = meta.as_ref().and_then(state_from_meta);
         let mut call = Call {
             feature: Some(used.feature()),
-            principal: &asked.conversation.principal,
-            session: asked.session(),
+            principal: &context.conversation.principal,
+            session: context.session(),
             state: state.as_ref(),
             arguments: Arc::new(arguments),
             attributes: attributes.map_err(FeatureRefusal::Invalid)?,
-            claims: asked.claims.as_deref(),
+            claims: context.claims.as_deref(),
             ..Call::default()
         };
-        self.apply_groups(asked, meta.as_ref(), &mut call, denied_feature_reply)
+        self.apply_groups(context, meta.as_ref(), &mut call, denied_feature_reply)
             .map_err(FeatureRefusal::Invalid)?;
         self.report_load();
         let began = self.now();
@@ -144,21 +149,21 @@ impl Gateway {
     /// It requests groups that it may not request.
     pub(super) fn feature_visibility<'u>(
         &self,
-        asked: &RequestContext,
+        context: &RequestContext,
         params: &RawObject<'_>,
         used: impl IntoIterator<Item = &'u FeatureRequest<'u>>,
     ) -> Result<Vec<bool>, RpcReply> {
         let meta = params.object("_meta");
         let state = meta.as_ref().and_then(state_from_meta);
         let mut call = Call {
-            principal: &asked.conversation.principal,
-            session: asked.session(),
+            principal: &context.conversation.principal,
+            session: context.session(),
             state: state.as_ref(),
-            attributes: self.attributes(asked, meta.as_ref())?,
-            claims: asked.claims.as_deref(),
+            attributes: self.attributes(context, meta.as_ref())?,
+            claims: context.claims.as_deref(),
             ..Call::default()
         };
-        self.apply_groups(asked, meta.as_ref(), &mut call, denied_feature_reply)?;
+        self.apply_groups(context, meta.as_ref(), &mut call, denied_feature_reply)?;
         self.report_load();
         let features = used.into_iter().map(FeatureRequest::feature);
         let seen = self.shared.guard.visible_features(&call, features);
@@ -169,20 +174,20 @@ impl Gateway {
     /// agent gets, or withholds it.
     pub(super) async fn forward_permitted(
         &self,
-        asked: &Arc<RequestContext>,
-        (shelf, method): (&Arc<ServerCatalog>, &str),
+        context: &Arc<RequestContext>,
+        (catalog, method): (&Arc<ServerCatalog>, &str),
         params: Option<Box<RawValue>>,
         open: OpenCall,
         check: impl FnOnce(String) -> Result<String, RpcReply>,
     ) -> RpcReply {
-        let outgoing = match self.outgoing_request(asked, shelf, method, None).await {
+        let outgoing = match self.outgoing_request(context, catalog, method, None).await {
             Ok(outgoing) => outgoing.with_params(params),
             Err(reply) => return record_failure(open, reply).await,
         };
         let began = self.now();
-        let (open, exchanged) = self.forward_call(asked, outgoing, open).await;
+        let (open, exchanged) = self.forward_call(context, outgoing, open).await;
         self.count_stage(CallStage::Upstream, self.now().saturating_sub(began));
-        self.finish_feature(asked, method, (open, exchanged), check)
+        self.finish_feature(context, method, (open, exchanged), check)
             .await
     }
 
@@ -190,17 +195,17 @@ impl Gateway {
     /// the same. It was decided when it began.
     pub(super) async fn resume_feature(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         (method, params): (&str, Option<&RawValue>),
         state: &str,
         is_same: impl Fn(&PendingInput) -> bool,
         check: impl FnOnce(String) -> Result<String, RpcReply>,
     ) -> RpcReply {
-        let resumed = self.resume(asked, method, params, state, is_same).await;
+        let resumed = self.resume(context, method, params, state, is_same).await;
         match resumed {
             Ok(resumed) => {
                 let end = (resumed.open, resumed.outcome);
-                self.finish_feature(asked, method, end, check).await
+                self.finish_feature(context, method, end, check).await
             }
             Err(reply) => reply,
         }
@@ -208,7 +213,7 @@ impl Gateway {
 
     async fn finish_feature(
         &self,
-        asked: &RequestContext,
+        context: &RequestContext,
         method: &str,
         end: (Option<OpenCall>, ForwardOutcome),
         check: impl FnOnce(String) -> Result<String, RpcReply>,
@@ -241,7 +246,7 @@ impl Gateway {
         match check(String::from(Box::<str>::from(result))) {
             Ok(result) => {
                 open.report_success_unchecked_async().wait().await.ok();
-                RpcReply::Result(match asked.agent.era {
+                RpcReply::Result(match context.agent.era {
                     Era::Stateless if method == "resources/read" => with_cache_directives(result),
                     Era::Stateless | Era::Handshake => result,
                 })

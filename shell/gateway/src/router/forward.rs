@@ -101,8 +101,8 @@ enum SentRequest {
 
 /// How a request travels, whatever it is.
 struct ForwardPath<'o> {
-    shelf: &'o Arc<ServerCatalog>,
-    looking: &'o ServerView,
+    catalog: &'o Arc<ServerCatalog>,
+    view: &'o ServerView,
     headers: &'o [(String, String)],
     aside: &'o RequestMessageHandler,
 }
@@ -122,34 +122,34 @@ impl Gateway {
     /// Sends a request and waits for its answer. What the server asks meanwhile is put to the agent.
     pub(super) async fn forward(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
     ) -> ForwardOutcome {
-        self.exchange_decided(asked, outgoing, None).await.1
+        self.exchange_decided(context, outgoing, None).await.1
     }
 
     /// As [`Self::forward`], for a call or another request that was decided. Gives the call back unless it
     /// goes on elsewhere.
     pub(super) async fn forward_call(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
         open: OpenCall,
     ) -> (Option<OpenCall>, ForwardOutcome) {
-        self.exchange_decided(asked, outgoing, Some(open)).await
+        self.exchange_decided(context, outgoing, Some(open)).await
     }
 
     async fn exchange_decided(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
         open: Option<OpenCall>,
     ) -> (Option<OpenCall>, ForwardOutcome) {
         let server_asks = outgoing.view.era == Era::Handshake;
-        if asked.agent.era == Era::Stateless && server_asks && accepts_questions(asked) {
-            return Box::pin(self.forward_with_pending_input(asked, outgoing, open)).await;
+        if context.agent.era == Era::Stateless && server_asks && accepts_questions(context) {
+            return Box::pin(self.forward_with_pending_input(context, outgoing, open)).await;
         }
-        let exchanged = match self.forward_direct(asked, outgoing).await {
+        let exchanged = match self.forward_direct(context, outgoing).await {
             Ok(outcome) => ForwardOutcome::Response(outcome),
             Err(error) => ForwardOutcome::Failed(error),
         };
@@ -160,47 +160,47 @@ impl Gateway {
     /// what the agent says, where the agent cannot be told to ask again by itself.
     pub(super) async fn forward_direct(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
     ) -> Result<RpcResult, UpstreamError> {
-        let aside = RequestMessageHandler::new(self, &outgoing, asked);
-        self.forward_with_handler(asked, outgoing, &aside).await
+        let aside = RequestMessageHandler::new(self, &outgoing, context);
+        self.forward_with_handler(context, outgoing, &aside).await
     }
 
     /// As [`Self::forward_direct`], with a given audience for the server's messages. Where the gateway
     /// ends first, the agent gets an error instead of a closed connection.
     pub(super) async fn forward_with_handler(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
         aside: &RequestMessageHandler,
     ) -> Result<RpcResult, UpstreamError> {
         tokio::select! {
-            outcome = self.forward_rounds(asked, outgoing, aside) => outcome,
+            outcome = self.forward_rounds(context, outgoing, aside) => outcome,
             () = self.wait_for_abort() => Ok(Err(shutdown_error())),
         }
     }
 
     async fn forward_rounds(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
         aside: &RequestMessageHandler,
     ) -> Result<RpcResult, UpstreamError> {
         let OutgoingRequest {
-            catalog: shelf,
-            view: looking,
+            catalog,
+            view,
             mut request,
             headers,
         } = outgoing;
         let path = ForwardPath {
-            shelf: &shelf,
-            looking: &looking,
+            catalog: &catalog,
+            view: &view,
             headers: &headers,
             aside,
         };
         if request
-            .rewrap(|params| params_for_era(params, &looking, asked))
+            .rewrap(|params| params_for_era(params, &view, context))
             .is_err()
         {
             return Ok(Err(not_permitted()));
@@ -211,13 +211,13 @@ impl Gateway {
             let Ok(result) = &outcome else {
                 return Ok(outcome);
             };
-            let translated = asked.agent.era == Era::Handshake
-                && looking.era == Era::Stateless
+            let translated = context.agent.era == Era::Handshake
+                && view.era == Era::Stateless
                 && result_kind(result) == ResultKind::InputRequired;
             if !translated {
                 return Ok(outcome);
             }
-            let gathered = match Box::pin(self.collect_input(asked, result)).await {
+            let gathered = match Box::pin(self.collect_input(context, result)).await {
                 Ok(gathered) => gathered,
                 Err(error) => return Ok(Err(error)),
             };
@@ -230,7 +230,7 @@ impl Gateway {
             code: INTERNAL_ERROR,
             message: format!(
                 "server `{}` asked for more input {MAX_INPUT_ROUNDS} times",
-                shelf.upstream.name()
+                catalog.upstream.name()
             ),
             data: None,
         }))
@@ -251,7 +251,7 @@ impl Gateway {
         let principal = path.aside.principal();
         let route = LinkRoute {
             principal: Some(&principal),
-            ..LinkRoute::new(&path.looking.key, &path.looking.client_info)
+            ..LinkRoute::new(&path.view.key, &path.view.client_info)
         };
         let mut template = McpRequest::new(TOOLS_CALL, None);
         template.headers = path.headers;
@@ -271,10 +271,10 @@ impl Gateway {
                 (SentRequest::Call(sent), outcome)
             }
             OutgoingMessage::Other { method, params } => {
-                let mut asking = template;
-                asking.method = &method;
-                asking.params = stamped.as_deref().or(params.as_deref());
-                let outcome = path.shelf.upstream.ask(route, asking).await;
+                let mut mcp_request = template;
+                mcp_request.method = &method;
+                mcp_request.params = stamped.as_deref().or(params.as_deref());
+                let outcome = path.catalog.upstream.ask(route, mcp_request).await;
                 (SentRequest::Other { method, params }, outcome)
             }
         }
@@ -288,7 +288,7 @@ impl Gateway {
         route: LinkRoute<'_>,
         request: McpRequest<'_>,
     ) -> (SentCall, Result<RpcResult, UpstreamError>) {
-        let upstream = &path.shelf.upstream;
+        let upstream = &path.catalog.upstream;
         let (sent, outcome) = upstream.call(call, route, request).await;
         let Err(UpstreamError::SessionExpired { was_sent, .. }) = &outcome else {
             return (sent, outcome);
@@ -313,13 +313,13 @@ impl Gateway {
         path: &ForwardPath<'_>,
         tool: &ExposedName,
     ) -> Result<(), UpstreamError> {
-        let ForwardPath { shelf, looking, .. } = path;
-        let server = shelf.upstream.server_name();
-        let why = match self.checked_tools(shelf, looking, None).await {
+        let ForwardPath { catalog, view, .. } = path;
+        let server = catalog.upstream.server_name();
+        let why = match self.checked_tools(catalog, view, None).await {
             Ok(_) => {
                 let directory = self.shared.directory.load();
                 let found = directory.tools.find(tool);
-                match directory.withheld_from(tool, looking.variant.as_deref()) {
+                match directory.withheld_from(tool, view.variant.as_deref()) {
                     Some(why) => why.to_owned(),
                     None if found.is_some_and(|it| it.server == *server) => return Ok(()),
                     None => "it is gone".to_owned(),
@@ -335,7 +335,7 @@ impl Gateway {
     /// Puts what a stateless server asks for to an agent that answers requests.
     async fn collect_input(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         result: &RawValue,
     ) -> Result<CollectedInput, RpcError> {
         let members = RawObject::parse_optional(Some(result));
@@ -352,9 +352,10 @@ impl Gateway {
             let params = request
                 .get("params")
                 .and_then(|it| RawValue::from_string(it.to_owned()).ok());
-            let answer = asked
-                .conversation
-                .ask(Some(&asked.sender), &method, params.as_deref());
+            let answer =
+                context
+                    .conversation
+                    .ask(Some(&context.sender), &method, params.as_deref());
             pending.push((key.to_owned(), answer));
         }
         let mut responses = RawObject::default();
@@ -395,26 +396,26 @@ impl CollectedInput {
 }
 
 /// Whether an agent says that it could answer something a server asks.
-pub(super) fn accepts_questions(asked: &RequestContext) -> bool {
+pub(super) fn accepts_questions(context: &RequestContext) -> bool {
     ["sampling", "elicitation", "roots"]
         .iter()
-        .any(|capability| asked.agent.has_capability(capability))
+        .any(|capability| context.agent.has_capability(capability))
 }
 
 /// The parameters in the form of the server's era.
 fn params_for_era<'o>(
     params: Option<&'o RawValue>,
-    looking: &ServerView,
-    asked: &RequestContext,
+    view: &ServerView,
+    context: &RequestContext,
 ) -> Option<Cow<'o, RawValue>> {
-    match (asked.agent.era, looking.era) {
+    match (context.agent.era, view.era) {
         // A stateless agent describes itself in the very words the server wants.
         (Era::Stateless, Era::Stateless) | (Era::Handshake, Era::Handshake) => {
             params.map(Cow::Borrowed)
         }
         (Era::Handshake, Era::Stateless) => {
-            let mut stamped = with_client_meta(params, &looking.client_info);
-            if let Some(level) = &asked.conversation.agent.load().log_level {
+            let mut stamped = with_client_meta(params, &view.client_info);
+            if let Some(level) = &context.conversation.agent.load().log_level {
                 stamped = with_log_level(&stamped, level);
             }
             Some(Cow::Owned(stamped))

@@ -37,7 +37,10 @@ const MAX_INFO_BYTES: usize = 16 * 1024;
 const MAX_CAPABILITIES_BYTES: usize = 16 * 1024;
 
 /// The name an agent gives its session.
-fn session_name(members: &RawObject<'_>, face: &ClientInfo) -> Result<Option<Arc<str>>, RpcError> {
+fn session_name(
+    members: &RawObject<'_>,
+    client_info: &ClientInfo,
+) -> Result<Option<Arc<str>>, RpcError> {
     let meta = members.object("_meta");
     let named = meta.as_ref().and_then(|meta| meta.text(SESSION_KEY));
     let refused = |what: &str, most: usize| RpcError {
@@ -48,10 +51,10 @@ fn session_name(members: &RawObject<'_>, face: &ClientInfo) -> Result<Option<Arc
     if named.as_ref().is_some_and(|it| it.len() > MAX_NAME_BYTES) {
         return Err(refused("the name of the session", MAX_NAME_BYTES));
     }
-    if face.info.get().len() > MAX_INFO_BYTES {
+    if client_info.info.get().len() > MAX_INFO_BYTES {
         return Err(refused("`clientInfo`", MAX_INFO_BYTES));
     }
-    if face.capabilities.get().len() > MAX_CAPABILITIES_BYTES {
+    if client_info.capabilities.get().len() > MAX_CAPABILITIES_BYTES {
         return Err(refused("`capabilities`", MAX_CAPABILITIES_BYTES));
     }
     Ok(named.map(|it| Arc::from(&*it)))
@@ -79,9 +82,9 @@ impl Gateway {
             None => groups_from_meta(meta.as_ref())?,
         };
         let state = meta.as_ref().and_then(state_from_meta);
-        if let Some(shelf) = self.transparent_server() {
+        if let Some(catalog) = self.transparent_server() {
             // The gateway presents the agent to the only server, which then offers what this agent can use.
-            let reached = self.connect_single_server(&shelf, &agent).await;
+            let reached = self.connect_single_server(&catalog, &agent).await;
             reached.map_err(|error| unavailable_error(&error))?;
         }
         let id = new_id()?;
@@ -102,7 +105,7 @@ impl Gateway {
             claims: claims.map(|claims| &**claims),
             ..Call::default()
         };
-        let reaches = |shelf: &ServerCatalog| self.may_use_any(&opened, shelf);
+        let reaches = |catalog: &ServerCatalog| self.may_use_any(&opened, catalog);
         let (info, instructions) = self.server_info(&descriptions, reaches);
         let mut result = json!({
             "protocolVersion": agent.version,
@@ -131,9 +134,9 @@ impl Gateway {
         let members = RawObject::parse_optional(params);
         let named = session_name(&members, &agent.client_info)?;
         // Capabilities are part of the name, because a server session keeps those it was opened with.
-        let face = agent.client_info.capabilities.get();
+        let client_info = agent.client_info.capabilities.get();
         let id = format!(
-            "stateless\u{0}{principal}\u{0}{}\u{0}{face}",
+            "stateless\u{0}{principal}\u{0}{}\u{0}{client_info}",
             named.as_deref().unwrap_or_default()
         );
         if let Some(known) = self.shared.conversations.find(&id, self.now()) {
@@ -176,14 +179,14 @@ impl Gateway {
     }
 
     /// Answers `server/discover`.
-    pub(super) async fn discover(&self, asked: &RequestContext) -> RpcReply {
-        if let Some(shelf) = self.transparent_server()
-            && let Err(error) = self.connect_single_server(&shelf, &asked.agent).await
+    pub(super) async fn discover(&self, context: &RequestContext) -> RpcReply {
+        if let Some(catalog) = self.transparent_server()
+            && let Err(error) = self.connect_single_server(&catalog, &context.agent).await
         {
             return RpcReply::Error(unavailable_error(&error));
         }
-        let descriptions = self.descriptions(&asked.agent).await;
-        let reaches = |shelf: &ServerCatalog| self.may_reach_server(asked, shelf);
+        let descriptions = self.descriptions(&context.agent).await;
+        let reaches = |catalog: &ServerCatalog| self.may_reach_server(context, catalog);
         let (info, instructions) = self.server_info(&descriptions, reaches);
         let mut result = json!({
             "resultType": "complete",
@@ -202,15 +205,15 @@ impl Gateway {
     /// Connects to the only server for its only agent.
     async fn connect_single_server(
         &self,
-        shelf: &Arc<ServerCatalog>,
+        catalog: &Arc<ServerCatalog>,
         agent: &Agent,
     ) -> Result<(), UpstreamError> {
-        let upstream = &shelf.upstream;
+        let upstream = &catalog.upstream;
         if self.shared.alone {
             upstream.set_client_info(&agent.client_info, agent.era);
         }
-        let face = upstream.client_info();
-        upstream.link(&LinkKey::Main, &face).await.map(drop)
+        let client_info = upstream.client_info();
+        upstream.link(&LinkKey::Main, &client_info).await.map(drop)
     }
 
     /// How servers describe themselves to agents of an era, in the order of the settings. Waits for starting servers
@@ -219,19 +222,19 @@ impl Gateway {
         &self,
         agent: &Agent,
     ) -> Vec<(Arc<ServerCatalog>, Arc<ServerDescription>)> {
-        let shelves = self.server_catalogs();
-        let mut found = Vec::with_capacity(shelves.len());
+        let catalogs = self.server_catalogs();
+        let mut found = Vec::with_capacity(catalogs.len());
         let mut waiting = Vec::new();
-        for shelf in shelves.iter() {
-            let (gateway, shelf) = (self.clone(), Arc::clone(shelf));
-            let (looked, presented) = (Arc::clone(&shelf), agent.clone());
+        for catalog in catalogs.iter() {
+            let (gateway, catalog) = (self.clone(), Arc::clone(catalog));
+            let (looked, presented) = (Arc::clone(&catalog), agent.clone());
             let look = async move { gateway.fetch_description(&looked, &presented).await };
-            waiting.push((Arc::clone(&shelf), shelf.with_list_timeout(look)));
+            waiting.push((Arc::clone(&catalog), catalog.with_list_timeout(look)));
         }
-        for (shelf, look) in waiting {
+        for (catalog, look) in waiting {
             drop(look.await);
-            let description = shelf.upstream.description_for(agent.era);
-            found.extend(description.map(|description| (shelf, description)));
+            let description = catalog.upstream.description_for(agent.era);
+            found.extend(description.map(|description| (catalog, description)));
         }
         found
     }
@@ -239,18 +242,18 @@ impl Gateway {
     /// Finds out how a server describes itself to an agent.
     async fn fetch_description(
         &self,
-        shelf: &Arc<ServerCatalog>,
+        catalog: &Arc<ServerCatalog>,
         agent: &Agent,
     ) -> Result<(), ListError> {
         // The first listing pins the server's description, too, so that it is checked from then on.
-        self.refresh_tools(shelf, None).await?;
+        self.refresh_tools(catalog, None).await?;
         let client = CatalogClient {
             conversation: &Arc::default(),
             variant: &ClientVariant::from_capabilities(&agent.client_info.capabilities),
             agent,
         };
         // Determining the agent's view finds out which eras the server speaks.
-        shelf.list_view(client).await.map(drop)
+        catalog.list_view(client).await.map(drop)
     }
 
     /// The gateway's `serverInfo` and instructions: those of the only server, or the instructions of several servers
@@ -263,21 +266,21 @@ impl Gateway {
         let ours = json!({"name": "toolwarden", "version": env!("CARGO_PKG_VERSION")});
         let told = descriptions
             .iter()
-            .filter(|(shelf, _)| shelf.serves_instructions() && reaches(shelf));
+            .filter(|(catalog, _)| catalog.serves_instructions() && reaches(catalog));
         if self.transparent_server().is_some()
             && let [(_, only)] = descriptions
         {
             let info = only.info.as_ref();
             let info = info.and_then(|it| serde_json::from_str(it.get()).ok());
             let text = told
-                .filter_map(|(shelf, _)| checked_instructions(shelf))
+                .filter_map(|(catalog, _)| checked_instructions(catalog))
                 .next();
             return (info.unwrap_or(ours), text);
         }
         let texts: Vec<String> = told
-            .filter_map(|(shelf, _)| {
-                let text = checked_instructions(shelf)?;
-                Some(format!("# {}\n\n{text}", shelf.upstream.name()))
+            .filter_map(|(catalog, _)| {
+                let text = checked_instructions(catalog)?;
+                Some(format!("# {}\n\n{text}", catalog.upstream.name()))
             })
             .collect();
         (ours, (!texts.is_empty()).then(|| texts.join("\n\n")))
@@ -292,7 +295,7 @@ impl Agent {
             message: text.to_owned(),
             data: None,
         };
-        let asked = params
+        let context = params
             .text("protocolVersion")
             .ok_or_else(|| invalid("params.protocolVersion is not a string"))?;
         let member = |key: &str| {
@@ -301,7 +304,7 @@ impl Agent {
         };
         Ok(Self {
             era: Era::Handshake,
-            version: negotiate_version(&asked).to_owned(),
+            version: negotiate_version(&context).to_owned(),
             client_info: ClientInfo {
                 capabilities: member("capabilities").unwrap_or_else(empty_object).into(),
                 info: member("clientInfo")
@@ -314,8 +317,8 @@ impl Agent {
 }
 
 /// The checked instructions of a server: those of the main link, whatever other links return.
-fn checked_instructions(shelf: &ServerCatalog) -> Option<String> {
-    shelf.upstream.description()?.instructions.clone()
+fn checked_instructions(catalog: &ServerCatalog) -> Option<String> {
+    catalog.upstream.description()?.instructions.clone()
 }
 
 /// The combined capabilities of all servers. Tools change with the workflow state, so `listChanged` is always set.

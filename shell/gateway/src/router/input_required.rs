@@ -34,7 +34,7 @@ impl Gateway {
     /// Sends a request whose server may ask the agent meanwhile.
     pub(super) async fn forward_with_pending_input(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
         open: Option<OpenCall>,
     ) -> (Option<OpenCall>, ForwardOutcome) {
@@ -43,11 +43,11 @@ impl Gateway {
         let params = outgoing.request.params();
         let named = RawObject::parse_optional(params);
         let tool = OwnName::new(named.text("name").as_deref().unwrap_or_default());
-        let bound = request_binding(asked, outgoing.request.method(), params);
-        let (shelf, key) = (Arc::clone(&outgoing.catalog), outgoing.view.key.clone());
-        let (gateway, for_work) = (self.clone(), Arc::clone(asked));
+        let bound = request_binding(context, outgoing.request.method(), params);
+        let (catalog, key) = (Arc::clone(&outgoing.catalog), outgoing.view.key.clone());
+        let (gateway, for_work) = (self.clone(), Arc::clone(context));
         let aside = Arc::new(
-            RequestMessageHandler::new(self, &outgoing, asked).with_question_sender(asks_in),
+            RequestMessageHandler::new(self, &outgoing, context).with_question_sender(asks_in),
         );
         let hears = Arc::clone(&aside);
         let work = tokio::spawn(async move {
@@ -59,7 +59,7 @@ impl Gateway {
         });
         let parked = PendingInput {
             binding: bound,
-            catalog: shelf,
+            catalog,
             key,
             tool,
             handler: aside,
@@ -76,29 +76,35 @@ impl Gateway {
     /// Goes on with a call for which the agent was asked.
     pub(super) async fn resume_call(
         &self,
-        asked: &Arc<RequestContext>,
-        called: &CallParams<'_>,
+        context: &Arc<RequestContext>,
+        call_params: &CallParams<'_>,
         state: &str,
     ) -> RpcReply {
         // The name is not part of what the state is bound to, for the server has its own.
-        let named = self.named(called.name());
+        let named = self.named(call_params.name());
         let is_same = |parked: &PendingInput| {
-            let shelf = named
+            let catalog = named
                 .as_ref()
                 .and_then(|it| self.server_catalog(it.server.as_str()));
-            let named = shelf.zip(named.as_ref());
-            named.is_some_and(|(shelf, it)| parked.is_for_item(&shelf, &it.name))
+            let named = catalog.zip(named.as_ref());
+            named.is_some_and(|(catalog, it)| parked.is_for_item(&catalog, &it.name))
         };
-        let resumed = self.resume(asked, "tools/call", Some(called.text()), state, is_same);
+        let resumed = self.resume(
+            context,
+            "tools/call",
+            Some(call_params.text()),
+            state,
+            is_same,
+        );
         match resumed.await {
             Err(reply) => reply,
             Ok(ResumedRequest {
-                catalog: shelf,
+                catalog,
                 tool,
                 open: Some(open),
                 outcome: exchanged,
             }) => {
-                self.finish_call(asked, &shelf, &tool, open, exchanged)
+                self.finish_call(context, &catalog, &tool, open, exchanged)
                     .await
             }
             Ok(ResumedRequest {
@@ -112,7 +118,7 @@ impl Gateway {
     /// Goes on with a request for which the agent was asked.
     pub(super) async fn resume(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
         state: &str,
@@ -122,7 +128,7 @@ impl Gateway {
             let text = "requestState is unknown, used up or expired; start the request again";
             RpcReply::error(INVALID_PARAMS, text)
         };
-        let bound = request_binding(asked, method, params);
+        let bound = request_binding(context, method, params);
         let mut parked = {
             let mut waiting = self.shared.pending_inputs.lock();
             let found = waiting
@@ -131,7 +137,7 @@ impl Gateway {
             let taken = if found { waiting.remove(state) } else { None };
             taken.ok_or_else(unknown)?
         };
-        parked.handler.attach(asked, params);
+        parked.handler.attach(context, params);
         let members = RawObject::parse_optional(params);
         let responses = members.object("inputResponses").unwrap_or_default();
         let mut left = Vec::new();
@@ -147,10 +153,10 @@ impl Gateway {
             }
         }
         parked.pending_questions = left;
-        let (shelf, tool) = (Arc::clone(&parked.catalog), parked.tool.clone());
+        let (catalog, tool) = (Arc::clone(&parked.catalog), parked.tool.clone());
         let (open, exchanged) = self.wait_for_input(parked).await;
         Ok(ResumedRequest {
-            catalog: shelf,
+            catalog,
             tool,
             open,
             outcome: exchanged,
@@ -238,12 +244,16 @@ fn finish_forward(
 }
 
 /// What names a request whatever its agent says in answer to it.
-fn request_binding(asked: &RequestContext, method: &str, params: Option<&RawValue>) -> Fingerprint {
+fn request_binding(
+    context: &RequestContext,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Fingerprint {
     let mut members = RawObject::parse_optional(params);
     for key in ["inputResponses", "requestState", "_meta", "name"] {
         members.remove(key);
     }
-    let conversation = &asked.conversation;
+    let conversation = &context.conversation;
     Fingerprint::tagged(
         "toolwarden/parked",
         [&*conversation.id, method, &members.to_string()],

@@ -37,14 +37,14 @@ impl Gateway {
                 self.known_resource(&[ListKind::Resources, ListKind::Templates], kind, name)
             }
             FeatureKind::Method => name.split_once('/').and_then(|(server, _)| {
-                let shelf = self.server_catalog(server)?;
-                let used = FeatureRequest::new(kind, "", name).on_server(&shelf);
-                Some((shelf, used))
+                let catalog = self.server_catalog(server)?;
+                let used = FeatureRequest::new(kind, "", name).on_server(&catalog);
+                Some((catalog, used))
             }),
         };
         match found {
-            Some((shelf, used)) => KnownFeature {
-                catalog: Some(shelf),
+            Some((catalog, used)) => KnownFeature {
+                catalog: Some(catalog),
                 request: used,
             },
             None => KnownFeature {
@@ -55,18 +55,18 @@ impl Gateway {
     }
 
     fn known_prompt(&self, shown: &str) -> Option<(Arc<ServerCatalog>, FeatureRequest<'static>)> {
-        let shelves = self.server_catalogs();
-        let lists = shelves.iter().flat_map(|shelf| {
-            let lists = shelf.known_feature_lists(ListKind::Prompts).into_iter();
-            lists.map(|list| (Arc::clone(shelf), list))
+        let catalogs = self.server_catalogs();
+        let lists = catalogs.iter().flat_map(|catalog| {
+            let lists = catalog.known_feature_lists(ListKind::Prompts).into_iter();
+            lists.map(|list| (Arc::clone(catalog), list))
         });
         let lists: Vec<(Arc<ServerCatalog>, Arc<ServerList>)> = lists.collect();
         let names = self.shown_names(ListKind::Prompts, &lists);
         let named = names.find(&ExposedName::new(shown))?;
-        let shelf = self.server_catalog(named.server.as_str())?;
-        let used = self.prompt_request("", &shelf, (shown, named.name.as_str()));
-        let used = used.with_listing(&shelf, &[ListKind::Prompts], named.name.as_str());
-        Some((shelf, used))
+        let catalog = self.server_catalog(named.server.as_str())?;
+        let used = self.prompt_request("", &catalog, (shown, named.name.as_str()));
+        let used = used.with_listing(&catalog, &[ListKind::Prompts], named.name.as_str());
+        Some((catalog, used))
     }
 
     fn known_resource(
@@ -79,22 +79,22 @@ impl Gateway {
             Some((server, own)) => (Some(server), own),
             None => (None, shown),
         };
-        let shelves = self.server_catalogs();
-        let mut owners = shelves.iter().filter(|shelf| {
-            let is_meant = server.is_none_or(|it| shelf.upstream.name() == it);
-            is_meant && kinds.iter().any(|kind| lists_uri(shelf, *kind, own))
+        let catalogs = self.server_catalogs();
+        let mut owners = catalogs.iter().filter(|catalog| {
+            let is_meant = server.is_none_or(|it| catalog.upstream.name() == it);
+            is_meant && kinds.iter().any(|kind| lists_uri(catalog, *kind, own))
         });
-        let (shelf, None) = (owners.next()?, owners.next()) else {
+        let (catalog, None) = (owners.next()?, owners.next()) else {
             return None;
         };
-        let used = FeatureRequest::new(of, "", own).with_listing(shelf, kinds, own);
-        Some((Arc::clone(shelf), used))
+        let used = FeatureRequest::new(of, "", own).with_listing(catalog, kinds, own);
+        Some((Arc::clone(catalog), used))
     }
 }
 
 /// Whether a list of a server contains an address, or a template that matches it.
-fn lists_uri(shelf: &ServerCatalog, kind: ListKind, uri: &str) -> bool {
-    let lists = shelf.known_feature_lists(kind);
+fn lists_uri(catalog: &ServerCatalog, kind: ListKind, uri: &str) -> bool {
+    let lists = catalog.known_feature_lists(kind);
     let mut items = lists
         .iter()
         .flat_map(|it| it.items.iter().chain(&it.withheld));

@@ -26,13 +26,13 @@ impl Drop for ListenGuard<'_> {
             let gone = conversation.unsubscribe(&uri);
             let gone =
                 gone.and_then(|(server, uri)| Some((self.gateway.server_catalog(&server)?, uri)));
-            let Some((shelf, uri)) = gone else {
+            let Some((catalog, uri)) = gone else {
                 continue;
             };
-            let (gateway, asked) = (self.gateway.clone(), Arc::clone(self.context));
+            let (gateway, context) = (self.gateway.clone(), Arc::clone(self.context));
             tokio::spawn(async move {
                 // Notifications from a server that does not stop sending them are ignored.
-                drop(gateway.unsubscribe_resource(&asked, &shelf, &uri).await);
+                drop(gateway.unsubscribe_resource(&context, &catalog, &uri).await);
             });
         }
     }
@@ -43,7 +43,7 @@ impl Gateway {
     /// when the gateway shuts down.
     pub(super) async fn listen(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
     ) -> RpcReply {
         let members = RawObject::parse_optional(params);
@@ -57,7 +57,7 @@ impl Gateway {
             .unwrap_or_default();
         let mut honoured = BTreeSet::new();
         for uri in updates {
-            let watched = self.subscribe_resource(asked, &members, "subscriptions/listen", &uri);
+            let watched = self.subscribe_resource(context, &members, "subscriptions/listen", &uri);
             if watched.await.is_ok() {
                 honoured.insert(uri);
             }
@@ -69,8 +69,8 @@ impl Gateway {
             updates: honoured,
         };
         let listener = NotificationStream {
-            id: asked.id.get().to_owned(),
-            sender: asked.sender.clone(),
+            id: context.id.get().to_owned(),
+            sender: context.sender.clone(),
             filter: wants.clone(),
         };
         let mut agreed = serde_json::Map::new();
@@ -95,12 +95,12 @@ impl Gateway {
         );
         let listening = ListenGuard {
             gateway: self,
-            context: asked,
-            number: asked.conversation.listen(listener),
+            context,
+            number: context.conversation.listen(listener),
         };
         self.wait_for_shutdown().await;
         drop(listening);
-        let id: serde_json::Value = serde_json::from_str(asked.id.get()).unwrap_or_default();
+        let id: serde_json::Value = serde_json::from_str(context.id.get()).unwrap_or_default();
         let result = json!({
             "resultType": "complete",
             "_meta": {"io.modelcontextprotocol/subscriptionId": id},

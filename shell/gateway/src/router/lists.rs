@@ -35,7 +35,7 @@ const CURSOR_PREFIX: &str = "tw-";
 impl Gateway {
     pub(super) async fn list(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         kind: ListKind,
         params: Option<&RawValue>,
     ) -> RpcReply {
@@ -45,11 +45,11 @@ impl Gateway {
             Err(reply) => return reply,
         };
         let (texts, why_empty) = match kind {
-            ListKind::Tools => match self.visible_tools(asked, &members).await {
+            ListKind::Tools => match self.visible_tools(context, &members).await {
                 Ok(found) => found,
                 Err(reply) => return reply,
             },
-            kind => match self.visible_feature_items(asked, kind, &members).await {
+            kind => match self.visible_feature_items(context, kind, &members).await {
                 Ok(texts) => (texts, None),
                 Err(reply) => return reply,
             },
@@ -74,16 +74,16 @@ impl Gateway {
             result.push_str(&format!(",\"_meta\":{}", json!({EMPTY_KEY: why})));
         }
         result.push('}');
-        if asked.agent.era == Era::Handshake
+        if context.agent.era == Era::Handshake
             && self
                 .server_catalogs()
                 .iter()
                 .any(|it| it.upstream.is_streaming())
         {
             // If the servers respond with streams, the list is sent as a stream, too.
-            asked.sender.mark_streamed();
+            context.sender.mark_streamed();
         }
-        RpcReply::Result(match asked.agent.era {
+        RpcReply::Result(match context.agent.era {
             Era::Handshake => result,
             Era::Stateless => with_private_cache(&result),
         })
@@ -92,15 +92,15 @@ impl Gateway {
     /// The tools an agent sees, and the reason if there is none.
     async fn visible_tools(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: &RawObject<'_>,
     ) -> Result<(Vec<String>, Option<Value>), RpcReply> {
         let meta = params.object("_meta");
-        let visible = self.evaluate_visibility(asked, meta.as_ref()).await?;
-        let texts = visible.tools.iter().map(|(shelf, tool, shown)| {
+        let visible = self.evaluate_visibility(context, meta.as_ref()).await?;
+        let texts = visible.tools.iter().map(|(catalog, tool, shown)| {
             let kind = (ListKind::Tools, shown.as_str());
             let text = with_shown_name(&tool.definition, kind, tool.name.as_str());
-            match shelf.upstream.settings().watch.strip_hidden {
+            match catalog.upstream.settings().watch.strip_hidden {
                 true => strip_hidden(&text).into_owned(),
                 false => text.into_owned(),
             }
@@ -111,37 +111,37 @@ impl Gateway {
     /// The tools an agent sees, with their servers.
     pub(super) async fn visible_items(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
     ) -> Result<Vec<(Arc<ServerCatalog>, Arc<ToolItem>)>, RpcReply> {
-        let visible = self.evaluate_visibility(asked, None).await?;
+        let visible = self.evaluate_visibility(context, None).await?;
         let tools = visible.tools.into_iter();
-        Ok(tools.map(|(shelf, tool, _)| (shelf, tool)).collect())
+        Ok(tools.map(|(catalog, tool, _)| (catalog, tool)).collect())
     }
 
     async fn evaluate_visibility(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         meta: Option<&RawObject<'_>>,
     ) -> Result<VisibleTools, RpcReply> {
-        let lists = self.tool_lists_for(asked).await;
+        let lists = self.tool_lists_for(context).await;
         let state = meta.and_then(state_from_meta);
         let mut call = Call {
-            principal: &asked.conversation.principal,
-            session: asked.session(),
+            principal: &context.conversation.principal,
+            session: context.session(),
             state: state.as_ref(),
-            claims: asked.claims.as_deref(),
-            attributes: self.attributes(asked, meta)?,
+            claims: context.claims.as_deref(),
+            attributes: self.attributes(context, meta)?,
             ..Call::default()
         };
         let refused = |it: &_| denied_reply(it, DenialForm::RpcError);
-        self.apply_groups(asked, meta, &mut call, refused)?;
+        self.apply_groups(context, meta, &mut call, refused)?;
         self.report_load();
         let visible = self.visible_by_variant(&call, &lists)?;
         let directory = self.shared.directory.load();
         let mut tools = Vec::new();
         let mut away = Vec::new();
         let (hides, mut unlisted) = (self.shared.guard.hides_unlisted(), 0);
-        for (shelf, list) in &lists {
+        for (catalog, list) in &lists {
             let list = match list {
                 Ok(list) => list,
                 Err(error) => {
@@ -156,7 +156,7 @@ impl Gateway {
                 .into_iter()
                 .flat_map(|it| it.available.iter().map(|name| &**name))
                 .collect();
-            let server = shelf.upstream.server_name();
+            let server = catalog.upstream.server_name();
             for tool in &list.tools {
                 let shown = directory.tools.shown_name(server, &tool.name);
                 let is_named = |it: &ExposedName| self.shared.guard.is_registered(it.as_str());
@@ -164,7 +164,7 @@ impl Gateway {
                 unlisted += usize::from(hidden);
                 let shown = shown.filter(|_| tool.treatment.is_served());
                 if let Some(shown) = shown.filter(|shown| names.contains(shown.as_str())) {
-                    tools.push((Arc::clone(shelf), Arc::clone(tool), shown.clone()));
+                    tools.push((Arc::clone(catalog), Arc::clone(tool), shown.clone()));
                 }
             }
         }
@@ -208,48 +208,48 @@ impl Gateway {
 
     /// The lists of all servers as an agent sees them, requested concurrently. For a server that does not respond in
     /// time, the last known list is used, and the gateway retries in the background until the server responds.
-    async fn tool_lists_for(&self, asked: &Arc<RequestContext>) -> Vec<ToolListResult> {
-        let shelves = self.server_catalogs();
-        let mut waiting = Vec::with_capacity(shelves.len());
-        for shelf in shelves.iter() {
-            let (gateway, asked) = (self.clone(), Arc::clone(asked));
-            let looked = Arc::clone(shelf);
-            let look = async move { gateway.tool_list_for(&looked, &asked).await };
-            waiting.push((Arc::clone(shelf), shelf.with_list_timeout(look)));
+    async fn tool_lists_for(&self, context: &Arc<RequestContext>) -> Vec<ToolListResult> {
+        let catalogs = self.server_catalogs();
+        let mut waiting = Vec::with_capacity(catalogs.len());
+        for catalog in catalogs.iter() {
+            let (gateway, context) = (self.clone(), Arc::clone(context));
+            let looked = Arc::clone(catalog);
+            let look = async move { gateway.tool_list_for(&looked, &context).await };
+            waiting.push((Arc::clone(catalog), catalog.with_list_timeout(look)));
         }
         let mut lists = Vec::with_capacity(waiting.len());
-        for (shelf, look) in waiting {
+        for (catalog, look) in waiting {
             let looked = look.await;
-            let list = looked.unwrap_or_else(|| Err(shelf.silent()));
-            let list = list.or_else(|error| shelf.last_tools_for(asked.client()).ok_or(error));
-            lists.push((shelf, list));
+            let list = looked.unwrap_or_else(|| Err(catalog.silent()));
+            let list = list.or_else(|error| catalog.last_tools_for(context.client()).ok_or(error));
+            lists.push((catalog, list));
         }
         lists
     }
 
     pub(super) async fn tool_list_for(
         &self,
-        shelf: &Arc<ServerCatalog>,
-        asked: &RequestContext,
+        catalog: &Arc<ServerCatalog>,
+        context: &RequestContext,
     ) -> Result<Arc<ServerToolList>, ListError> {
-        let looking = shelf.list_view(asked.client()).await?;
-        self.checked_tools(shelf, &looking, None).await
+        let view = catalog.list_view(context.client()).await?;
+        self.checked_tools(catalog, &view, None).await
     }
 
     /// Prompts, resources, templates or skills of all servers that an agent sees.
     async fn visible_feature_items(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         kind: ListKind,
         params: &RawObject<'_>,
     ) -> Result<Vec<String>, RpcReply> {
         let skills = match kind {
-            ListKind::Resources => self.skill_files(asked).await,
+            ListKind::Resources => self.skill_files(context).await,
             ListKind::Tools | ListKind::Prompts | ListKind::Templates | ListKind::Skills => {
                 SkillFiles::default()
             }
         };
-        let lists = self.feature_lists_for(asked, kind).await;
+        let lists = self.feature_lists_for(context, kind).await;
         let names = self.shown_names(kind, &lists);
         let shared = match kind.is_named() {
             true => BTreeSet::new(),
@@ -257,13 +257,13 @@ impl Gateway {
         };
         let mut texts = Vec::new();
         let mut used = Vec::new();
-        for (shelf, list) in &lists {
-            let server = shelf.upstream.name();
+        for (catalog, list) in &lists {
+            let server = catalog.upstream.name();
             for item in &list.items {
                 let shown = match kind.is_named() {
                     true => names
                         .shown_name(
-                            shelf.upstream.server_name(),
+                            catalog.upstream.server_name(),
                             &OwnName::new(Arc::clone(&item.key)),
                         )
                         .map(|it| Cow::Borrowed(it.as_str())),
@@ -274,20 +274,20 @@ impl Gateway {
                 };
                 if let Some(shown) = shown {
                     let text = with_shown_name(&item.text, (kind, &shown), &item.key);
-                    texts.push(match shelf.upstream.settings().watch.strip_hidden {
+                    texts.push(match catalog.upstream.settings().watch.strip_hidden {
                         true => strip_hidden(&text).into_owned(),
                         false => text.into_owned(),
                     });
                     used.push(match kind {
                         ListKind::Prompts => {
-                            self.prompt_request(kind.method(), shelf, (&shown, &item.key))
+                            self.prompt_request(kind.method(), catalog, (&shown, &item.key))
                         }
                         ListKind::Skills => {
                             FeatureRequest::new(FeatureKind::Skill, kind.method(), &item.key)
-                                .on_server(shelf)
+                                .on_server(catalog)
                         }
                         ListKind::Tools | ListKind::Resources | ListKind::Templates => {
-                            let belonging = skills.membership(shelf, &item.key);
+                            let belonging = skills.membership(catalog, &item.key);
                             FeatureRequest {
                                 withheld: belonging.withheld_reason(),
                                 skills: belonging.skills,
@@ -296,14 +296,14 @@ impl Gateway {
                                     kind.method(),
                                     &item.key,
                                 )
-                                .on_server(shelf)
+                                .on_server(catalog)
                             }
                         }
                     });
                 }
             }
         }
-        let seen = self.feature_visibility(asked, params, &used)?;
+        let seen = self.feature_visibility(context, params, &used)?;
         let mut seen = seen.into_iter();
         texts.retain(|_| seen.next() == Some(true));
         Ok(texts)
@@ -312,26 +312,26 @@ impl Gateway {
     /// Prompts, resources or templates of each server that offers some.
     pub(super) async fn feature_lists_for(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         kind: ListKind,
     ) -> Vec<(Arc<ServerCatalog>, Arc<ServerList>)> {
-        let shelves = self.server_catalogs();
-        let mut waiting = Vec::with_capacity(shelves.len());
-        let has = |shelf: &&Arc<ServerCatalog>| !shelf.is_blocked() && shelf.has_kind(kind);
-        for shelf in shelves.iter().filter(has) {
-            let (gateway, asked) = (self.clone(), Arc::clone(asked));
-            let looked = Arc::clone(shelf);
+        let catalogs = self.server_catalogs();
+        let mut waiting = Vec::with_capacity(catalogs.len());
+        let has = |catalog: &&Arc<ServerCatalog>| !catalog.is_blocked() && catalog.has_kind(kind);
+        for catalog in catalogs.iter().filter(has) {
+            let (gateway, context) = (self.clone(), Arc::clone(context));
+            let looked = Arc::clone(catalog);
             let look = async move {
-                let looking = looked.list_view(asked.client()).await?;
-                looked.feature_list(kind, &looking, gateway.watch()).await
+                let view = looked.list_view(context.client()).await?;
+                looked.feature_list(kind, &view, gateway.watch()).await
             };
-            waiting.push((Arc::clone(shelf), shelf.with_list_timeout(look)));
+            waiting.push((Arc::clone(catalog), catalog.with_list_timeout(look)));
         }
         let mut lists = Vec::with_capacity(waiting.len());
-        for (shelf, look) in waiting {
+        for (catalog, look) in waiting {
             let list = look.await.and_then(Result::ok);
-            let list = list.or_else(|| shelf.last_feature_list_for(kind, asked.client()));
-            lists.extend(list.map(|list| (shelf, list)));
+            let list = list.or_else(|| catalog.last_feature_list_for(kind, context.client()));
+            lists.extend(list.map(|list| (catalog, list)));
         }
         lists
     }
@@ -351,14 +351,14 @@ impl Gateway {
             separator: settings.separator.clone(),
         };
         // All servers count: a name must not be mistaken for one of a server that is unreachable.
-        let shelves = self.server_catalogs();
-        let servers = shelves.iter().map(|it| it.upstream.server_name().clone());
+        let catalogs = self.server_catalogs();
+        let servers = catalogs.iter().map(|it| it.upstream.server_name().clone());
         let mut offered: BTreeMap<ServerName, OfferedNames> = servers
             .map(|server| (server, OfferedNames::new()))
             .collect();
-        for (shelf, list) in lists {
+        for (catalog, list) in lists {
             let own = offered
-                .entry(shelf.upstream.server_name().clone())
+                .entry(catalog.upstream.server_name().clone())
                 .or_default();
             let withheld = list.withheld.iter().map(|item| (item, false));
             for (item, is_served) in list.items.iter().map(|item| (item, true)).chain(withheld) {

@@ -48,7 +48,7 @@ impl Gateway {
             servers: self
                 .server_catalogs()
                 .iter()
-                .map(|shelf| (shelf.upstream.name().to_owned(), server_gauges(shelf)))
+                .map(|catalog| (catalog.upstream.name().to_owned(), server_gauges(catalog)))
                 .collect(),
             targets,
             conversations: self.conversations().len(),
@@ -61,10 +61,10 @@ impl Gateway {
     }
 }
 
-fn server_gauges(shelf: &ServerCatalog) -> ServerGauges {
-    let status = shelf.upstream.status();
+fn server_gauges(catalog: &ServerCatalog) -> ServerGauges {
+    let status = catalog.upstream.status();
     let mut tools: BTreeMap<TreatmentLabel, usize> = BTreeMap::new();
-    if let Some(list) = shelf.last_tools("") {
+    if let Some(list) = catalog.last_tools("") {
         for tool in &list.tools {
             let treated = match (&list.blocked, &tool.treatment) {
                 (Some(_), _) => TreatmentLabel::Block,

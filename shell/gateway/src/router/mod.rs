@@ -88,14 +88,14 @@ impl Gateway {
     /// Answers a request of an agent.
     pub async fn handle_request(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) -> RpcReply {
         let began = self.now();
         // Over HTTP a stateless agent cancels by closing the stream, which drops this future.
         let most = self.settings().session_limits.requests;
-        let Some(under_way) = asked.conversation.begin(asked.id.get(), most) else {
+        let Some(under_way) = context.conversation.begin(context.id.get(), most) else {
             let text = format!(
                 "this conversation has {most} requests in flight already (`sessions.max_requests`); wait for \
                  some of them"
@@ -103,18 +103,18 @@ impl Gateway {
             return RpcReply::error(INVALID_REQUEST, text);
         };
         let reply = tokio::select! {
-            reply = self.dispatch(asked, method, params) => reply,
+            reply = self.dispatch(context, method, params) => reply,
             () = under_way.cancelled() => RpcReply::NoReply,
         }
-        .for_era(asked.agent.era);
+        .for_era(context.agent.era);
         let took = self.now().saturating_sub(began);
-        self.count_response(method, asked.agent.era, &reply, took);
+        self.count_response(method, context.agent.era, &reply, took);
         reply
     }
 
     async fn dispatch(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) -> RpcReply {
@@ -124,54 +124,54 @@ impl Gateway {
         {
             return reply;
         }
-        if asked.agent.era == Era::Stateless && REMOVED_METHODS.contains(&method) {
+        if context.agent.era == Era::Stateless && REMOVED_METHODS.contains(&method) {
             return unknown_method(method);
         }
         if method == "tools/call" {
-            return self.call_tool_traced(asked, params).await;
+            return self.call_tool_traced(context, params).await;
         }
         // Other requests are rare compared with calls; boxing keeps the future of a call small.
-        Box::pin(self.dispatch_other(asked, method, params)).await
+        Box::pin(self.dispatch_other(context, method, params)).await
     }
 
     async fn dispatch_other(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) -> RpcReply {
         match method {
-            "tools/list" => self.list(asked, ListKind::Tools, params).await,
-            "prompts/list" => self.list(asked, ListKind::Prompts, params).await,
-            "resources/list" => self.list(asked, ListKind::Resources, params).await,
-            "resources/templates/list" => self.list(asked, ListKind::Templates, params).await,
+            "tools/list" => self.list(context, ListKind::Tools, params).await,
+            "prompts/list" => self.list(context, ListKind::Prompts, params).await,
+            "resources/list" => self.list(context, ListKind::Resources, params).await,
+            "resources/templates/list" => self.list(context, ListKind::Templates, params).await,
             "ping" => RpcReply::Result(EMPTY.to_owned()),
-            "server/discover" => self.discover(asked).await,
-            "prompts/get" => self.get_prompt(asked, params).await,
-            "resources/read" => self.read_resource(asked, params).await,
-            "resources/directory/read" => self.forward_to_owner(asked, method, params).await,
-            "skills/list" => self.list(asked, ListKind::Skills, params).await,
-            "skills/get" => self.forward_to_owner(asked, method, params).await,
+            "server/discover" => self.discover(context).await,
+            "prompts/get" => self.get_prompt(context, params).await,
+            "resources/read" => self.read_resource(context, params).await,
+            "resources/directory/read" => self.forward_to_owner(context, method, params).await,
+            "skills/list" => self.list(context, ListKind::Skills, params).await,
+            "skills/get" => self.forward_to_owner(context, method, params).await,
             "resources/subscribe" | "resources/unsubscribe" => {
-                self.subscribe(asked, method, params).await
+                self.subscribe(context, method, params).await
             }
-            "completion/complete" => self.complete(asked, params).await,
-            "logging/setLevel" => self.set_log_level(asked, params).await,
-            "subscriptions/listen" if asked.agent.era == Era::Stateless => {
-                self.listen(asked, params).await
+            "completion/complete" => self.complete(context, params).await,
+            "logging/setLevel" => self.set_log_level(context, params).await,
+            "subscriptions/listen" if context.agent.era == Era::Stateless => {
+                self.listen(context, params).await
             }
             "initialize" => RpcReply::error(INVALID_REQUEST, "this session is initialized already"),
             "tasks/list" | "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
-                self.handle_task_request(asked, method, params).await
+                self.handle_task_request(context, method, params).await
             }
-            method => self.forward_unknown_method(asked, method, params).await,
+            method => self.forward_unknown_method(context, method, params).await,
         }
     }
 
     /// Handles a notification of an agent.
     pub async fn handle_notification(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) {
@@ -179,7 +179,7 @@ impl Gateway {
             "notifications/cancelled" => {
                 let params = RawObject::parse_optional(params);
                 if let Some(id) = params.get("requestId") {
-                    asked.conversation.cancel(id);
+                    context.conversation.cancel(id);
                 }
             }
             // The gateway notified the servers when it connected to them.
@@ -190,7 +190,7 @@ impl Gateway {
                 if method.starts_with("notifications/")
                     && !matches!(params.map(parse_params), Some(Err(_))) =>
             {
-                self.forward_notification(asked, method, params).await;
+                self.forward_notification(context, method, params).await;
             }
             _ => {}
         }
@@ -199,27 +199,29 @@ impl Gateway {
     /// Handles an agent's response to a request of a server.
     pub fn handle_response(
         &self,
-        asked: &RequestContext,
+        context: &RequestContext,
         id: &RawValue,
         answer: crate::conversation::AgentResponse,
     ) {
-        asked.conversation.handle_response(id, answer);
+        context.conversation.handle_response(id, answer);
     }
 
     /// Handles any message of an agent; returns the text of the response if there is one.
-    pub async fn take(&self, asked: &Arc<RequestContext>, message: RpcMessage) -> Option<String> {
+    pub async fn take(&self, context: &Arc<RequestContext>, message: RpcMessage) -> Option<String> {
         match message {
             RpcMessage::Request { id, method, params } => {
-                let reply = self.handle_request(asked, &method, params.as_deref()).await;
+                let reply = self
+                    .handle_request(context, &method, params.as_deref())
+                    .await;
                 reply.text(&id)
             }
             RpcMessage::Notification { method, params } => {
-                self.handle_notification(asked, &method, params.as_deref())
+                self.handle_notification(context, &method, params.as_deref())
                     .await;
                 None
             }
             RpcMessage::Response { id, outcome } => {
-                self.handle_response(asked, &id, outcome);
+                self.handle_response(context, &id, outcome);
                 None
             }
         }

@@ -27,11 +27,11 @@ struct ListChangeGuard {
 }
 
 impl ListChangeGuard {
-    fn begin(shelf: Arc<ServerCatalog>, list: ChangedList) -> Option<Self> {
+    fn begin(catalog: Arc<ServerCatalog>, list: ChangedList) -> Option<Self> {
         // Only if it begins here: dropping a value ends the change for all.
-        let is_begun = shelf.changes.begin(&list);
+        let is_begun = catalog.changes.begin(&list);
         is_begun.then(|| Self {
-            catalog: shelf,
+            catalog,
             list,
             is_finished: false,
         })
@@ -93,16 +93,16 @@ impl Gateway {
     }
 
     /// Notifies an agent that its own call changed what it may see.
-    pub(super) fn notify_state_changed(&self, asked: &RequestContext) {
-        let mut told = asked.agent.era == Era::Handshake;
+    pub(super) fn notify_state_changed(&self, context: &RequestContext) {
+        let mut told = context.agent.era == Era::Handshake;
         for kind in self.state_dependent_lists() {
             told = told
-                && asked
+                && context
                     .sender
                     .send(notification(kind.changed_notification(), None));
         }
-        let but = told.then_some(&asked.conversation);
-        self.notify_session_except(&asked.conversation.principal, asked.session(), but);
+        let but = told.then_some(&context.conversation);
+        self.notify_session_except(&context.conversation.principal, context.session(), but);
     }
 
     /// Notifies the agents of a session that what they may see changed: the state belongs to the session, whichever
@@ -138,18 +138,22 @@ impl Gateway {
     }
 
     /// Notifies the subscribers of a resource that it changed.
-    pub(crate) fn notify_resource_updated(&self, shelf: &ServerCatalog, params: Option<&RawValue>) {
+    pub(crate) fn notify_resource_updated(
+        &self,
+        catalog: &ServerCatalog,
+        params: Option<&RawValue>,
+    ) {
         let members = RawObject::parse_optional(params);
         let Some(uri) = members.text("uri") else {
             return;
         };
-        let server = shelf.upstream.name();
+        let server = catalog.upstream.name();
         for conversation in self.subscribers(server, &uri) {
             let subscription = conversation.subscription(&uri, server);
             let Some((shown, with)) = subscription else {
                 continue;
             };
-            if !self.may_still_read(&conversation, shelf, &uri, with) {
+            if !self.may_still_read(&conversation, catalog, &uri, with) {
                 continue;
             }
             let params = with_shown_uri(params, (&uri, &shown));
@@ -172,11 +176,11 @@ impl Gateway {
     }
 
     /// Fetches the tools of a server in the background.
-    pub(crate) fn refresh_in_background(&self, shelf: Arc<ServerCatalog>) {
+    pub(crate) fn refresh_in_background(&self, catalog: Arc<ServerCatalog>) {
         let gateway = self.clone();
         tokio::spawn(async move {
             // An error shows in the health of the server, and the next fetch tries again.
-            drop(gateway.refresh_tools(&shelf, None).await);
+            drop(gateway.refresh_tools(&catalog, None).await);
         });
     }
 
@@ -185,30 +189,26 @@ impl Gateway {
     /// agent is notified through the link nearest to it.
     ///
     /// However many reports arrive, the tools are fetched once, and once more for reports that arrive meanwhile.
-    pub(crate) fn refresh_and_notify(&self, shelf: Arc<ServerCatalog>, key: LinkKey) {
+    pub(crate) fn refresh_and_notify(&self, catalog: Arc<ServerCatalog>, key: LinkKey) {
         let gateway = self.clone();
-        let Some(mut change) = ListChangeGuard::begin(shelf, (key, ListKind::Tools)) else {
+        let Some(mut change) = ListChangeGuard::begin(catalog, (key, ListKind::Tools)) else {
             return;
         };
         tokio::spawn(async move {
             loop {
-                let ListChangeGuard {
-                    catalog: shelf,
-                    list,
-                    ..
-                } = &change;
+                let ListChangeGuard { catalog, list, .. } = &change;
                 let told = gateway
                     .shared
                     .tool_list_notifications
                     .load(Ordering::Acquire);
-                drop(gateway.refresh_tools(shelf, None).await);
+                drop(gateway.refresh_tools(catalog, None).await);
                 if gateway
                     .shared
                     .tool_list_notifications
                     .load(Ordering::Acquire)
                     == told
                 {
-                    gateway.notify_nearest(shelf, &list.0, ListKind::Tools);
+                    gateway.notify_nearest(catalog, &list.0, ListKind::Tools);
                 }
                 if !change.wait_for_repeat().await {
                     return;
@@ -221,31 +221,27 @@ impl Gateway {
     /// shortly after.
     pub(super) fn notify_coalesced(
         &self,
-        shelf: &Arc<ServerCatalog>,
+        catalog: &Arc<ServerCatalog>,
         key: &LinkKey,
         kind: ListKind,
     ) {
-        let Some(mut change) = ListChangeGuard::begin(Arc::clone(shelf), (key.clone(), kind))
+        let Some(mut change) = ListChangeGuard::begin(Arc::clone(catalog), (key.clone(), kind))
         else {
             return;
         };
-        self.notify_nearest(shelf, key, kind);
+        self.notify_nearest(catalog, key, kind);
         let gateway = self.clone();
         tokio::spawn(async move {
             while change.wait_for_repeat().await {
-                let ListChangeGuard {
-                    catalog: shelf,
-                    list,
-                    ..
-                } = &change;
-                gateway.notify_nearest(shelf, &list.0, list.1);
+                let ListChangeGuard { catalog, list, .. } = &change;
+                gateway.notify_nearest(catalog, &list.0, list.1);
             }
         });
     }
 
     /// Notifies the agents nearest to a link that a list of its server changed.
-    pub(super) fn notify_nearest(&self, shelf: &ServerCatalog, key: &LinkKey, kind: ListKind) {
-        let upstream = &shelf.upstream;
+    pub(super) fn notify_nearest(&self, catalog: &ServerCatalog, key: &LinkKey, kind: ListKind) {
+        let upstream = &catalog.upstream;
         // Agents of the handshake era may share a link next to a stateless main link.
         let handshake = LinkKey::Variant(HANDSHAKE_VARIANT.into());
         let is_apart = upstream.is_shared() && upstream.has_own_link(&handshake);

@@ -27,15 +27,15 @@ impl Gateway {
     /// Sends a server a request that belongs to a permitted call.
     pub(super) async fn forward_for_call(
         &self,
-        asked: &Arc<RequestContext>,
-        shelf: Arc<ServerCatalog>,
+        context: &Arc<RequestContext>,
+        catalog: Arc<ServerCatalog>,
         method: &str,
         params: Option<Box<RawValue>>,
     ) -> RpcReply {
-        match self.outgoing_request(asked, &shelf, method, None).await {
+        match self.outgoing_request(context, &catalog, method, None).await {
             Ok(outgoing) => {
                 let outgoing = outgoing.with_params(params);
-                self.forward_without_permit(asked, outgoing).await
+                self.forward_without_permit(context, outgoing).await
             }
             Err(reply) => reply,
         }
@@ -44,11 +44,11 @@ impl Gateway {
     /// Sends a server a request that needs no permit.
     pub(super) async fn forward_without_permit(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         outgoing: OutgoingRequest,
     ) -> RpcReply {
         let method = outgoing.request.method().to_owned();
-        match self.forward(asked, outgoing).await {
+        match self.forward(context, outgoing).await {
             ForwardOutcome::Response(Ok(result)) if !is_object(result.get()) => {
                 not_an_object_reply(&method)
             }
@@ -61,7 +61,7 @@ impl Gateway {
 
     pub(super) async fn get_prompt(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
     ) -> RpcReply {
         const METHOD: &str = "prompts/get";
@@ -69,17 +69,17 @@ impl Gateway {
         let Some(shown) = members.text("name") else {
             return RpcReply::error(INVALID_PARAMS, "params.name is not a string");
         };
-        let (shelf, name) = match self.find_prompt(asked, &shown).await {
+        let (catalog, name) = match self.find_prompt(context, &shown).await {
             Ok(found) => found,
             Err(reply) => {
                 let what = (FeatureKind::Prompt, METHOD);
                 return self
-                    .refuse_unknown(asked, &members, what, &shown, reply)
+                    .refuse_unknown(context, &members, what, &shown, reply)
                     .await;
             }
         };
         let check = |result: String| {
-            self.record_references(asked, &shelf, &result);
+            self.record_references(context, &catalog, &result);
             Ok(result)
         };
         if let Some(state) = members
@@ -88,14 +88,14 @@ impl Gateway {
         {
             // The state is not bound to the name, because the server uses its own name.
             let own = OwnName::new(Arc::clone(&name));
-            let is_same = |parked: &PendingInput| parked.is_for_item(&shelf, &own);
+            let is_same = |parked: &PendingInput| parked.is_for_item(&catalog, &own);
             let request = (METHOD, params);
             return self
-                .resume_feature(asked, request, &state, is_same, check)
+                .resume_feature(context, request, &state, is_same, check)
                 .await;
         }
-        let used = self.prompt_request(METHOD, &shelf, (&shown, &name));
-        let used = used.with_listing(&shelf, &[ListKind::Prompts], &name);
+        let used = self.prompt_request(METHOD, &catalog, (&shown, &name));
+        let used = used.with_listing(&catalog, &[ListKind::Prompts], &name);
         let arguments = match recorded_params(&members, &["arguments"]) {
             Value::Object(mut said) => match said.remove("arguments") {
                 Some(arguments @ Value::Object(_)) => arguments,
@@ -104,38 +104,42 @@ impl Gateway {
             },
             other => other,
         };
-        let open = match self.permit_feature(asked, &members, &used, arguments).await {
+        let open = match self
+            .permit_feature(context, &members, &used, arguments)
+            .await
+        {
             Ok(open) => open,
             Err(refusal) => return refusal.into_reply(|| unknown_prompt(&shown)),
         };
         let change = (*name != *shown).then_some(("name", &*name));
         let params = forwarded_params(params, change).map(Cow::into_owned);
-        let to = (&shelf, METHOD);
-        self.forward_permitted(asked, to, params, open, check).await
+        let to = (&catalog, METHOD);
+        self.forward_permitted(context, to, params, open, check)
+            .await
     }
 
     /// A prompt of a server, as the guard decides it.
     pub(super) fn prompt_request<'u>(
         &self,
         method: &'u str,
-        shelf: &ServerCatalog,
+        catalog: &ServerCatalog,
         (shown, own): (&str, &str),
     ) -> FeatureRequest<'u> {
         FeatureRequest {
-            aliases: self.alias_names(shelf.upstream.name(), own),
-            ..FeatureRequest::new(FeatureKind::Prompt, method, shown).on_server(shelf)
+            aliases: self.alias_names(catalog.upstream.name(), own),
+            ..FeatureRequest::new(FeatureKind::Prompt, method, shown).on_server(catalog)
         }
     }
 
     async fn find_prompt(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         shown: &str,
     ) -> Result<(Arc<ServerCatalog>, Arc<str>), RpcReply> {
         if let Some(only) = self.transparent_server() {
             return Ok((only, shown.into()));
         }
-        let lists = self.feature_lists_for(asked, ListKind::Prompts).await;
+        let lists = self.feature_lists_for(context, ListKind::Prompts).await;
         let names = self.shown_names(ListKind::Prompts, &lists);
         let exposed = ExposedName::new(shown);
         if let Some(servers) = names.refused(&exposed) {
@@ -151,7 +155,7 @@ impl Gateway {
 
     pub(super) async fn complete(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
     ) -> RpcReply {
         const METHOD: &str = "completion/complete";
@@ -176,26 +180,29 @@ impl Gateway {
                 .filter(|_| *kind == *wanted && reference.get(other_reference_key(key)).is_none())
         };
         if let Some(uri) = of_kind("ref/resource", "uri") {
-            let address = match self.find_template(asked, &uri).await {
+            let address = match self.find_template(context, &uri).await {
                 Ok(address) => address,
                 Err(reply) => {
                     let what = (FeatureKind::Resource, METHOD);
                     return self
-                        .refuse_unknown(asked, &members, what, &uri, reply)
+                        .refuse_unknown(context, &members, what, &uri, reply)
                         .await;
                 }
             };
             let used = address.feature_request(FeatureKind::Resource, METHOD);
-            let open = match self.permit_feature(asked, &members, &used, arguments).await {
+            let open = match self
+                .permit_feature(context, &members, &used, arguments)
+                .await
+            {
                 Ok(open) => open,
                 Err(refusal) => {
-                    return refusal.into_reply(|| unknown_resource(&uri, asked.agent.era));
+                    return refusal.into_reply(|| unknown_resource(&uri, context.agent.era));
                 }
             };
             let renamed = with_reference(&members, &reference, ("uri", &address.uri));
             let params = forwarded_params(Some(&renamed), None).map(Cow::into_owned);
             let to = (&address.catalog, METHOD);
-            return self.forward_permitted(asked, to, params, open, Ok).await;
+            return self.forward_permitted(context, to, params, open, Ok).await;
         }
         let Some(shown) = of_kind("ref/prompt", "name") else {
             return RpcReply::error(
@@ -203,30 +210,33 @@ impl Gateway {
                 "params.ref is neither {type: ref/prompt, name} nor {type: ref/resource, uri}",
             );
         };
-        let (shelf, name) = match self.find_prompt(asked, &shown).await {
+        let (catalog, name) = match self.find_prompt(context, &shown).await {
             Ok(found) => found,
             Err(reply) => {
                 let what = (FeatureKind::Prompt, METHOD);
                 return self
-                    .refuse_unknown(asked, &members, what, &shown, reply)
+                    .refuse_unknown(context, &members, what, &shown, reply)
                     .await;
             }
         };
-        let used = self.prompt_request(METHOD, &shelf, (&shown, &name));
-        let used = used.with_listing(&shelf, &[ListKind::Prompts], &name);
-        let open = match self.permit_feature(asked, &members, &used, arguments).await {
+        let used = self.prompt_request(METHOD, &catalog, (&shown, &name));
+        let used = used.with_listing(&catalog, &[ListKind::Prompts], &name);
+        let open = match self
+            .permit_feature(context, &members, &used, arguments)
+            .await
+        {
             Ok(open) => open,
             Err(refusal) => return refusal.into_reply(|| unknown_prompt(&shown)),
         };
         let renamed = with_reference(&members, &reference, ("name", &name));
         let params = forwarded_params(Some(&renamed), None).map(Cow::into_owned);
-        let to = (&shelf, METHOD);
-        self.forward_permitted(asked, to, params, open, Ok).await
+        let to = (&catalog, METHOD);
+        self.forward_permitted(context, to, params, open, Ok).await
     }
 
     pub(super) async fn set_log_level(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
     ) -> RpcReply {
         let members = RawObject::parse_optional(params);
@@ -237,25 +247,25 @@ impl Gateway {
             let text = format!("params.level is none of {}", LOG_LEVELS.join(", "));
             return RpcReply::error(INVALID_PARAMS, text);
         }
-        let mut agent = (**asked.conversation.agent.load()).clone();
+        let mut agent = (**context.conversation.agent.load()).clone();
         agent.log_level = Some(level);
-        asked.conversation.agent.store(Arc::new(agent));
+        context.conversation.agent.store(Arc::new(agent));
         let mut refusal = None;
         let mut taken = false;
-        for shelf in self
+        for catalog in self
             .server_catalogs()
             .iter()
             .filter(|it| it.has_capability("logging") && !it.is_blocked())
-            .filter(|it| self.may_reach_server(asked, it))
+            .filter(|it| self.may_reach_server(context, it))
         {
             let ready = self
-                .outgoing_request(asked, shelf, "logging/setLevel", params)
+                .outgoing_request(context, catalog, "logging/setLevel", params)
                 .await;
             let ready = ready.map(|ready| self.with_shared_log_level(ready));
             // A stateless server gets the level with every request.
             match ready {
                 Ok(ready) if ready.view.era == Era::Handshake => {
-                    match self.forward_without_permit(asked, ready).await {
+                    match self.forward_without_permit(context, ready).await {
                         RpcReply::Result(_) | RpcReply::NoReply => taken = true,
                         RpcReply::Error(error) => refusal = Some(error),
                     }
@@ -299,7 +309,7 @@ impl Gateway {
     /// only server that declares the extension it belongs to.
     pub(super) async fn forward_unknown_method(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) -> RpcReply {
@@ -311,7 +321,7 @@ impl Gateway {
             // The name for rules: a method of no server.
             let (what, reply) = ((FeatureKind::Method, method), unknown_method(method));
             return self
-                .refuse_unknown(asked, &members, what, method, reply)
+                .refuse_unknown(context, &members, what, method, reply)
                 .await;
         };
         let name = format!("{}/{method}", server.upstream.name());
@@ -319,32 +329,35 @@ impl Gateway {
         let keys = members.iter().map(|(key, _)| key);
         let keys: Vec<&str> = keys.filter(|key| *key != "_meta").collect();
         let arguments = recorded_params(&members, &keys);
-        let open = match self.permit_feature(asked, &members, &used, arguments).await {
+        let open = match self
+            .permit_feature(context, &members, &used, arguments)
+            .await
+        {
             Ok(open) => open,
             Err(refusal) => return refusal.into_reply(|| unknown_method(method)),
         };
         let params = forwarded_params(params, None).map(Cow::into_owned);
         let to = (&server, method);
-        self.forward_permitted(asked, to, params, open, Ok).await
+        self.forward_permitted(context, to, params, open, Ok).await
     }
 
     /// Forwards a notification of an agent to the servers to which it has its own connection: over a shared
     /// connection it would speak for other agents.
     pub(super) async fn forward_notification(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) {
-        for shelf in self.server_catalogs().iter().filter(|it| !it.is_blocked()) {
-            let Ok(looking) = shelf.call_view(asked.client()).await else {
+        for catalog in self.server_catalogs().iter().filter(|it| !it.is_blocked()) {
+            let Ok(view) = catalog.call_view(context.client()).await else {
                 continue;
             };
-            if looking.era == Era::Handshake
-                && !self.is_shared_link(&looking.key)
-                && self.may_reach_server(asked, shelf)
+            if view.era == Era::Handshake
+                && !self.is_shared_link(&view.key)
+                && self.may_reach_server(context, catalog)
             {
-                let notified = shelf.upstream.notify(&looking.key, method, params).await;
+                let notified = catalog.upstream.notify(&view.key, method, params).await;
                 // A server without a connection does not need the notification.
                 drop(notified);
             }

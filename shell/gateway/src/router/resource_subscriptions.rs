@@ -19,7 +19,7 @@ use crate::request_context::RequestContext;
 impl Gateway {
     pub(super) async fn subscribe(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) -> RpcReply {
@@ -28,15 +28,15 @@ impl Gateway {
             return RpcReply::error(INVALID_PARAMS, "params.uri is not a string");
         };
         if method == "resources/unsubscribe" {
-            let gone = asked.conversation.unsubscribe(&shown);
+            let gone = context.conversation.unsubscribe(&shown);
             let gone = gone.and_then(|(server, uri)| Some((self.server_catalog(&server)?, uri)));
-            let Some((shelf, uri)) = gone else {
+            let Some((catalog, uri)) = gone else {
                 return RpcReply::Result(EMPTY.to_owned());
             };
-            return self.unsubscribe_resource(asked, &shelf, &uri).await;
+            return self.unsubscribe_resource(context, &catalog, &uri).await;
         }
         match self
-            .subscribe_resource(asked, &members, method, &shown)
+            .subscribe_resource(context, &members, method, &shown)
             .await
         {
             Ok(()) => RpcReply::Result(EMPTY.to_owned()),
@@ -50,13 +50,13 @@ impl Gateway {
     /// No server owns it, the guard denies it, or its server refuses.
     pub(super) async fn subscribe_resource(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: &RawObject<'_>,
         method: &str,
         shown: &str,
     ) -> Result<(), RpcReply> {
         let most = self.settings().session_limits.subscriptions;
-        if !asked.conversation.has_room_for(shown, most) {
+        if !context.conversation.has_room_for(shown, most) {
             let text = format!(
                 "this conversation has {most} subscriptions already (`sessions.max_subscriptions`); \
                  unsubscribe from some"
@@ -64,26 +64,29 @@ impl Gateway {
             return Err(RpcReply::error(INVALID_REQUEST, text));
         }
         let kind = FeatureKind::Resource;
-        let address = match self.find_resource(asked, shown).await {
+        let address = match self.find_resource(context, shown).await {
             Ok(address) => address,
             Err(reply) => {
-                let unknown = self.refuse_unknown(asked, params, (kind, method), shown, reply);
+                let unknown = self.refuse_unknown(context, params, (kind, method), shown, reply);
                 return Err(unknown.await);
             }
         };
         let used = address.feature_request(kind, method);
         let permitted = self
-            .permit_feature(asked, params, &used, empty_arguments())
+            .permit_feature(context, params, &used, empty_arguments())
             .await;
-        let unknown = || unknown_resource(shown, asked.agent.era);
+        let unknown = || unknown_resource(shown, context.agent.era);
         let open = permitted.map_err(|refusal| refusal.into_reply(unknown))?;
         let meta = params.object("_meta");
         let with = SubscriptionContext {
-            groups: asked.groups(meta.as_ref()).ok().flatten(),
-            claims: asked.claims.clone(),
+            groups: context.groups(meta.as_ref()).ok().flatten(),
+            claims: context.claims.clone(),
             skills: used.skills.clone(),
         };
-        match self.subscribe_permitted(asked, &address, shown, with).await {
+        match self
+            .subscribe_permitted(context, &address, shown, with)
+            .await
+        {
             Ok(()) => {
                 open.report_success_unchecked_async().wait().await.ok();
                 Ok(())
@@ -94,24 +97,20 @@ impl Gateway {
 
     async fn subscribe_permitted(
         &self,
-        asked: &Arc<RequestContext>,
-        ResourceAddress {
-            catalog: shelf,
-            uri,
-            ..
-        }: &ResourceAddress,
+        context: &Arc<RequestContext>,
+        ResourceAddress { catalog, uri, .. }: &ResourceAddress,
         shown: &str,
         with: SubscriptionContext,
     ) -> Result<(), RpcReply> {
         let ready = self
-            .outgoing_request(asked, shelf, "resources/subscribe", None)
+            .outgoing_request(context, catalog, "resources/subscribe", None)
             .await?;
-        let server: Arc<str> = shelf.upstream.name().into();
-        let conversation = &asked.conversation;
+        let server: Arc<str> = catalog.upstream.name().into();
+        let conversation = &context.conversation;
         if ready.view.era == Era::Stateless {
             if !conversation.is_subscribed(uri, &server) {
-                let stream = self.open_resource_stream(shelf, ready.view, uri).await;
-                let stream = stream.ok_or_else(|| unknown_resource(shown, asked.agent.era))?;
+                let stream = self.open_resource_stream(catalog, ready.view, uri).await;
+                let stream = stream.ok_or_else(|| unknown_resource(shown, context.agent.era))?;
                 conversation.subscribe(shown, (server, uri), with, Some(stream));
             } else {
                 conversation.renew_subscription(shown, with);
@@ -120,7 +119,7 @@ impl Gateway {
         }
         let params = serde_json::value::to_raw_value(&serde_json::json!({"uri": uri})).ok();
         let outgoing = ready.with_params(params);
-        match self.forward_direct(asked, outgoing).await {
+        match self.forward_direct(context, outgoing).await {
             Ok(Ok(_)) => {
                 conversation.subscribe(shown, (server, uri), with, None);
                 Ok(())
@@ -141,7 +140,7 @@ impl Gateway {
     pub(super) fn may_still_read(
         &self,
         conversation: &Conversation,
-        shelf: &ServerCatalog,
+        catalog: &ServerCatalog,
         uri: &str,
         with: SubscriptionContext,
     ) -> bool {
@@ -149,7 +148,7 @@ impl Gateway {
         let used = FeatureRequest {
             skills: with.skills,
             ..FeatureRequest::new(FeatureKind::Resource, RESOURCE_UPDATED, uri)
-                .with_listing(shelf, &lists, uri)
+                .with_listing(catalog, &lists, uri)
         };
         let call = Call {
             feature: Some(used.feature()),
@@ -166,23 +165,23 @@ impl Gateway {
     /// ended.
     pub(super) async fn unsubscribe_resource(
         &self,
-        asked: &Arc<RequestContext>,
-        shelf: &Arc<ServerCatalog>,
+        context: &Arc<RequestContext>,
+        catalog: &Arc<ServerCatalog>,
         uri: &str,
     ) -> RpcReply {
         const METHOD: &str = "resources/unsubscribe";
         let params = serde_json::value::to_raw_value(&serde_json::json!({"uri": uri})).ok();
-        let ready = self.outgoing_request(asked, shelf, METHOD, params.as_deref());
+        let ready = self.outgoing_request(context, catalog, METHOD, params.as_deref());
         match ready.await {
             Ok(ready) if ready.view.era == Era::Stateless => RpcReply::Result(EMPTY.to_owned()),
             // Other agents are still subscribed over the same connection.
             Ok(ready)
                 if self.is_shared_link(&ready.view.key)
-                    && !self.subscribers(shelf.upstream.name(), uri).is_empty() =>
+                    && !self.subscribers(catalog.upstream.name(), uri).is_empty() =>
             {
                 RpcReply::Result(EMPTY.to_owned())
             }
-            Ok(ready) => self.forward_without_permit(asked, ready).await,
+            Ok(ready) => self.forward_without_permit(context, ready).await,
             Err(reply) => reply,
         }
     }

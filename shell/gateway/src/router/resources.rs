@@ -53,16 +53,17 @@ type Owners = Vec<Arc<ServerCatalog>>;
 impl Gateway {
     pub(super) async fn read_resource(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: Option<&RawValue>,
     ) -> RpcReply {
-        self.forward_to_owner(asked, "resources/read", params).await
+        self.forward_to_owner(context, "resources/read", params)
+            .await
     }
 
     /// Sends a request about one resource or skill to the server that owns it.
     pub(super) async fn forward_to_owner(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) -> RpcReply {
@@ -70,7 +71,7 @@ impl Gateway {
         let Some(shown) = members.text("uri") else {
             return RpcReply::error(INVALID_PARAMS, "params.uri is not a string");
         };
-        let found = self.find_resource(asked, &shown).await;
+        let found = self.find_resource(context, &shown).await;
         let kind = match method {
             "skills/get" => FeatureKind::Skill,
             _ => FeatureKind::Resource,
@@ -80,12 +81,12 @@ impl Gateway {
             Err(reply) => {
                 let reply = adapt_error(method, reply);
                 return self
-                    .refuse_unknown(asked, &members, (kind, method), &shown, reply)
+                    .refuse_unknown(context, &members, (kind, method), &shown, reply)
                     .await;
             }
         };
         let check = |result: String| {
-            self.check_resource(asked, &members, method, (&address, &shown), result)
+            self.check_resource(context, &members, method, (&address, &shown), result)
         };
         if let Some(state) = members
             .text("requestState")
@@ -94,17 +95,17 @@ impl Gateway {
             let is_same = |parked: &PendingInput| parked.is_for_server(&address.catalog);
             let request = (method, params);
             return self
-                .resume_feature(asked, request, &state, is_same, check)
+                .resume_feature(context, request, &state, is_same, check)
                 .await;
         }
         let used = address.feature_request(kind, method);
         let open = match self
-            .permit_feature(asked, &members, &used, empty_arguments())
+            .permit_feature(context, &members, &used, empty_arguments())
             .await
         {
             Ok(open) => open,
             Err(refusal) => {
-                let era = asked.agent.era;
+                let era = context.agent.era;
                 let unknown = || adapt_error(method, unknown_resource(&shown, era));
                 return refusal.into_reply(unknown);
             }
@@ -112,13 +113,14 @@ impl Gateway {
         let change = (*address.uri != *shown).then_some(("uri", &*address.uri));
         let params = forwarded_params(params, change).map(Cow::into_owned);
         let to = (&address.catalog, method);
-        self.forward_permitted(asked, to, params, open, check).await
+        self.forward_permitted(context, to, params, open, check)
+            .await
     }
 
     /// Records a request for an address that no server has, and returns the reply.
     pub(super) async fn refuse_unknown(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: &RawObject<'_>,
         (kind, method): (FeatureKind, &str),
         shown: &str,
@@ -126,7 +128,7 @@ impl Gateway {
     ) -> RpcReply {
         let used = FeatureRequest::new(kind, method, shown);
         let permitted = self
-            .permit_feature(asked, params, &used, empty_arguments())
+            .permit_feature(context, params, &used, empty_arguments())
             .await;
         // An address that no server has is never permitted; only the record matters.
         drop(permitted.map(|open| open.report_failure_async(&"no server has it")));
@@ -137,7 +139,7 @@ impl Gateway {
     /// the entries of a folder that the agent may see.
     fn check_resource(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: &RawObject<'_>,
         method: &str,
         (address, shown): (&ResourceAddress, &str),
@@ -152,7 +154,7 @@ impl Gateway {
             return Err(RpcReply::error(INTERNAL_ERROR, text));
         }
         if method == DIRECTORY_READ {
-            return self.visible_entries(asked, params, address, result);
+            return self.visible_entries(context, params, address, result);
         }
         if *address.uri != *shown {
             return Ok(with_shown_uris(result, &address.uri, shown));
@@ -163,7 +165,7 @@ impl Gateway {
     /// The entries of a folder that an agent may read.
     fn visible_entries(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         params: &RawObject<'_>,
         address: &ResourceAddress,
         result: String,
@@ -187,7 +189,7 @@ impl Gateway {
                     .feature_request(FeatureKind::Resource, DIRECTORY_READ)
             })
             .collect();
-        let seen = self.feature_visibility(asked, params, &used)?;
+        let seen = self.feature_visibility(context, params, &used)?;
         if seen.iter().all(|it| *it) {
             return Ok(result);
         }
@@ -202,7 +204,7 @@ impl Gateway {
     /// earlier answer refers to it.
     pub(super) async fn find_resource(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         shown: &str,
     ) -> Result<ResourceAddress, RpcReply> {
         let (server, own) = match split_qualified_uri(shown) {
@@ -218,11 +220,11 @@ impl Gateway {
                         encoded `?` or `#`, and empty segments beside `..`";
             return Err(RpcReply::error(INVALID_PARAMS, text));
         }
-        let skills = self.skill_files(asked).await;
-        let found = |skills: SkillFiles, shelf: Arc<ServerCatalog>| ResourceAddress {
-            skill_membership: skills.membership(&shelf, own),
+        let skills = self.skill_files(context).await;
+        let found = |skills: SkillFiles, catalog: Arc<ServerCatalog>| ResourceAddress {
+            skill_membership: skills.membership(&catalog, own),
             uri: own.to_owned(),
-            catalog: shelf,
+            catalog,
             skills,
         };
         if let Some(only) = self.transparent_server() {
@@ -231,48 +233,51 @@ impl Gateway {
         let meant = match server {
             None => None,
             Some(server) => {
-                let shelf = self
+                let catalog = self
                     .server_catalog(server)
-                    .filter(|shelf| !shelf.is_blocked());
-                Some(shelf.ok_or_else(|| unknown_resource(shown, asked.agent.era))?)
+                    .filter(|catalog| !catalog.is_blocked());
+                Some(catalog.ok_or_else(|| unknown_resource(shown, context.agent.era))?)
             }
         };
         // An address that names its server does not give access to what the server does not offer.
         let is_meant =
             |it: &Arc<ServerCatalog>| meant.as_ref().is_none_or(|meant| Arc::ptr_eq(meant, it));
         let of_meant = |owners: Owners| owners.into_iter().filter(is_meant).collect::<Owners>();
-        let mut owners = of_meant(self.listing_servers(asked, ListKind::Resources, own).await);
+        let mut owners = of_meant(
+            self.listing_servers(context, ListKind::Resources, own)
+                .await,
+        );
         if owners.is_empty() {
             owners = of_meant(skills.owners(own));
         }
         if owners.is_empty() {
-            owners = self.matching_templates(asked, own, is_meant).await;
+            owners = self.matching_templates(context, own, is_meant).await;
         }
         if owners.is_empty() {
-            owners = of_meant(self.referring_tools(asked, own).await?);
+            owners = of_meant(self.referring_tools(context, own).await?);
         }
         // An answer may refer to an address that no list has, and decides which of several servers is meant.
-        let referred = self.referred_owner(asked, own).filter(is_meant);
+        let referred = self.referred_owner(context, own).filter(is_meant);
         let is_owner = |it: &Arc<ServerCatalog>| owners.iter().any(|owner| Arc::ptr_eq(owner, it));
         let referred = referred.filter(|it| owners.is_empty() || is_owner(it));
         if let Some(referred) = referred {
             owners = vec![referred];
         }
         match owners.as_slice() {
-            [] => Err(unknown_resource(shown, asked.agent.era)),
+            [] => Err(unknown_resource(shown, context.agent.era)),
             [owner] => Ok(found(skills, Arc::clone(owner))),
-            several => Err(ambiguous_resource(shown, several, asked.agent.era)),
+            several => Err(ambiguous_resource(shown, several, context.agent.era)),
         }
     }
 
     /// The server that offers a template.
     pub(super) async fn find_template(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         shown: &str,
     ) -> Result<ResourceAddress, RpcReply> {
         let owners = self
-            .listing_servers(asked, ListKind::Templates, shown)
+            .listing_servers(context, ListKind::Templates, shown)
             .await;
         match owners.as_slice() {
             [owner] => Ok(ResourceAddress {
@@ -281,29 +286,29 @@ impl Gateway {
                 skill_membership: SkillMembership::default(),
                 skills: SkillFiles::default(),
             }),
-            _ => self.find_resource(asked, shown).await,
+            _ => self.find_resource(context, shown).await,
         }
     }
 
     /// The server whose answer referred to an address in this conversation.
-    fn referred_owner(&self, asked: &RequestContext, uri: &str) -> Option<Arc<ServerCatalog>> {
-        let server = asked.conversation.referring_server(uri)?;
+    fn referred_owner(&self, context: &RequestContext, uri: &str) -> Option<Arc<ServerCatalog>> {
+        let server = context.conversation.referring_server(uri)?;
         self.server_catalog(&server)
-            .filter(|shelf| !shelf.is_blocked())
+            .filter(|catalog| !catalog.is_blocked())
     }
 
     /// The servers that list an address, served or withheld.
     async fn listing_servers(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         kind: ListKind,
         uri: &str,
     ) -> Owners {
-        let lists = self.feature_lists_for(asked, kind).await;
+        let lists = self.feature_lists_for(context, kind).await;
         let having = |entries: fn(&ServerList) -> &Vec<ListItem>| -> Owners {
             let has = |list: &ServerList| entries(list).iter().any(|item| *item.key == *uri);
             let owners = lists.iter().filter(|(_, list)| has(list));
-            owners.map(|(shelf, _)| Arc::clone(shelf)).collect()
+            owners.map(|(catalog, _)| Arc::clone(catalog)).collect()
         };
         let served = having(|list| &list.items);
         // Withheld entries do not reserve addresses.
@@ -317,35 +322,35 @@ impl Gateway {
     /// literal parts wins.
     async fn matching_templates(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         uri: &str,
         is_meant: impl Fn(&Arc<ServerCatalog>) -> bool,
     ) -> Owners {
-        let lists = self.feature_lists_for(asked, ListKind::Templates).await;
-        let lists = lists.iter().filter(|(shelf, _)| is_meant(shelf));
-        let fitting = lists.filter_map(|(shelf, list)| {
+        let lists = self.feature_lists_for(context, ListKind::Templates).await;
+        let lists = lists.iter().filter(|(catalog, _)| is_meant(catalog));
+        let fitting = lists.filter_map(|(catalog, list)| {
             let keys = list.items.iter().map(|item| &*item.key);
             let fitting = keys.filter(|key| uri_template::matches_template(key, uri));
             let said = fitting.map(uri_template::literal_length).max()?;
-            Some((said, Arc::clone(shelf)))
+            Some((said, Arc::clone(catalog)))
         });
         let fitting: Vec<_> = fitting.collect();
         let most = fitting.iter().map(|(said, _)| *said).max();
         let fitting = fitting.into_iter().filter(|(said, _)| Some(*said) == most);
-        fitting.map(|(_, shelf)| shelf).collect()
+        fitting.map(|(_, catalog)| catalog).collect()
     }
 
     /// The servers with a tool that the agent sees and whose results this page displays.
     async fn referring_tools(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         uri: &str,
     ) -> Result<Owners, RpcReply> {
         let mut owners: Owners = Vec::new();
-        for (shelf, tool) in self.visible_items(asked).await? {
-            let known = owners.iter().any(|it| Arc::ptr_eq(it, &shelf));
+        for (catalog, tool) in self.visible_items(context).await? {
+            let known = owners.iter().any(|it| Arc::ptr_eq(it, &catalog));
             if !known && refers_to(&tool, uri) {
-                owners.push(shelf);
+                owners.push(catalog);
             }
         }
         Ok(owners)
@@ -354,8 +359,8 @@ impl Gateway {
     /// Stores which resources a server's answer refers to: the agent may read those, although no list has them.
     pub(super) fn record_references(
         &self,
-        asked: &RequestContext,
-        shelf: &ServerCatalog,
+        context: &RequestContext,
+        catalog: &ServerCatalog,
         result: &str,
     ) {
         if self.transparent_server().is_some() {
@@ -372,7 +377,7 @@ impl Gateway {
         let messages = result.get("messages").and_then(Value::as_array);
         let messages = messages.into_iter().flatten();
         let contents = content.chain(messages.filter_map(|message| message.get("content")));
-        let server: Arc<str> = shelf.upstream.name().into();
+        let server: Arc<str> = catalog.upstream.name().into();
         for content in contents {
             let parts = content
                 .as_array()
@@ -380,7 +385,7 @@ impl Gateway {
             for part in parts {
                 let embedded = part.get("resource").unwrap_or(part);
                 if let Some(uri) = embedded.get("uri").and_then(Value::as_str) {
-                    asked.conversation.add_reference(uri, &server);
+                    context.conversation.add_reference(uri, &server);
                 }
             }
         }
@@ -517,7 +522,7 @@ fn refers_to(tool: &ToolItem, uri: &str) -> bool {
 
 fn ambiguous_resource(uri: &str, owners: &[Arc<ServerCatalog>], era: Era) -> RpcReply {
     let forms = owners.iter();
-    let forms = forms.map(|shelf| format!("`{}`", qualified_uri(shelf.upstream.name(), uri)));
+    let forms = forms.map(|catalog| format!("`{}`", qualified_uri(catalog.upstream.name(), uri)));
     let forms: Vec<String> = forms.collect();
     let message = format!(
         "several servers behind this gateway have the resource `{uri}`; ask for one of {}",

@@ -22,22 +22,29 @@ const MAX_CHECKED_ITEMS: usize = 1_000;
 impl Gateway {
     /// Whether an agent may use any feature of a server. An agent that may not gets no messages of the server, and
     /// none of its messages reach the server.
-    pub(super) fn may_reach_server(&self, asked: &RequestContext, shelf: &ServerCatalog) -> bool {
+    pub(super) fn may_reach_server(
+        &self,
+        context: &RequestContext,
+        catalog: &ServerCatalog,
+    ) -> bool {
         self.may_use_any(
             &Call {
-                principal: &asked.conversation.principal,
-                session: asked.session(),
-                groups: asked.groups.clone().or(asked.conversation.groups.clone()),
-                claims: asked.claims.as_deref(),
+                principal: &context.conversation.principal,
+                session: context.session(),
+                groups: context
+                    .groups
+                    .clone()
+                    .or(context.conversation.groups.clone()),
+                claims: context.claims.as_deref(),
                 ..Call::default()
             },
-            shelf,
+            catalog,
         )
     }
 
     /// Like [`Self::reaches`], for a call.
-    pub(super) fn may_use_any(&self, call: &Call<'_>, shelf: &ServerCatalog) -> bool {
-        let server = shelf.upstream.name();
+    pub(super) fn may_use_any(&self, call: &Call<'_>, catalog: &ServerCatalog) -> bool {
+        let server = catalog.upstream.name();
         let guard = &self.shared.guard;
         // Features that no rule names follow the defaults of the server.
         let unnamed = Feature {
@@ -51,7 +58,7 @@ impl Gateway {
             ..call.clone()
         };
         let directory = self.shared.directory.load();
-        let mut tools = directory.tools.shown_names(shelf.upstream.server_name());
+        let mut tools = directory.tools.shown_names(catalog.upstream.server_name());
         guard.may_see(&unnamed)
             || tools.any(|tool| {
                 let tool = Call {
@@ -62,25 +69,25 @@ impl Gateway {
             })
             || FEATURE_LISTS
                 .iter()
-                .any(|(list, kind)| self.may_use_listed(call, shelf, (*list, *kind)))
+                .any(|(list, kind)| self.may_use_listed(call, catalog, (*list, *kind)))
     }
 
     /// Whether the call may use any entry of a known list.
     fn may_use_listed(
         &self,
         call: &Call<'_>,
-        shelf: &ServerCatalog,
+        catalog: &ServerCatalog,
         (list, kind): (ListKind, FeatureKind),
     ) -> bool {
-        let lists = shelf.known_feature_lists(list);
+        let lists = catalog.known_feature_lists(list);
         let mut items = lists
             .iter()
             .flat_map(|it| &it.items)
             .take(MAX_CHECKED_ITEMS);
         items.any(|item| {
-            let used = FeatureRequest::new(kind, "", &item.key).on_server(shelf);
+            let used = FeatureRequest::new(kind, "", &item.key).on_server(catalog);
             let aliases = match kind {
-                FeatureKind::Prompt => self.alias_names(shelf.upstream.name(), &item.key),
+                FeatureKind::Prompt => self.alias_names(catalog.upstream.name(), &item.key),
                 _ => Vec::new(),
             };
             let used = FeatureRequest { aliases, ..used };

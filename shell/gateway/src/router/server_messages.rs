@@ -44,7 +44,7 @@ impl RequestMessageHandler {
     pub(super) fn new(
         gateway: &Gateway,
         outgoing: &OutgoingRequest,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
     ) -> Self {
         let key = outgoing.view.key.clone();
         Self {
@@ -52,7 +52,7 @@ impl RequestMessageHandler {
             catalog: Arc::clone(&outgoing.catalog),
             in_flight: gateway.in_flight_on(&outgoing.catalog, &key),
             key,
-            context: ArcSwap::new(Arc::clone(asked)),
+            context: ArcSwap::new(Arc::clone(context)),
             number: AtomicU64::new(0),
             question_sender: None,
             end_signal: watch::Sender::new(()),
@@ -108,8 +108,8 @@ impl ResumableHandler for RequestMessageHandler {
 
 impl MessageHandler for RequestMessageHandler {
     fn handle(&self, message: ServerMessage) {
-        let flight = self.in_flight_request();
-        self.dispatcher().dispatch(Some(&flight), message);
+        let in_flight = self.in_flight_request();
+        self.dispatcher().dispatch(Some(&in_flight), message);
     }
 
     fn on_stream_started(&self) {
@@ -139,31 +139,31 @@ impl UpstreamObserver for GatewayUpstreamObserver {
             return;
         };
         let gateway = Gateway { shared };
-        let Some(shelf) = gateway.server_catalog(upstream.name()) else {
+        let Some(catalog) = gateway.server_catalog(upstream.name()) else {
             return;
         };
         if let UpstreamChange::Connected { key } = &what {
-            gateway.restore_session(&shelf, key);
+            gateway.restore_session(&catalog, key);
         }
         match what {
             // A new connection may be to a new version of the server.
             UpstreamChange::Connected { key: LinkKey::Main } => {
-                shelf.mark_tools_stale();
+                catalog.mark_tools_stale();
                 if upstream
                     .description()
                     .is_some_and(|it| it.era == Era::Stateless)
                 {
-                    gateway.open_list_stream(&shelf);
+                    gateway.open_list_stream(&catalog);
                 }
-                gateway.refresh_in_background(shelf);
+                gateway.refresh_in_background(catalog);
             }
             // The server that replaces it may be a new version.
             UpstreamChange::Lost { key, unused, .. } => {
                 if !unused {
-                    shelf.mark_tools_stale();
+                    catalog.mark_tools_stale();
                 }
                 if let LinkKey::Conversation(conversation) = &key {
-                    shelf.forget_conversation(conversation);
+                    catalog.forget_conversation(conversation);
                 }
                 let server = upstream.server_name();
                 gateway.shared.in_flight_requests.drop_link(server, &key);
@@ -178,12 +178,12 @@ impl Gateway {
     /// The receiver of messages over a link that belong to no request.
     pub(super) fn link_message_handler(
         &self,
-        shelf: &ServerCatalog,
+        catalog: &ServerCatalog,
         key: &LinkKey,
     ) -> Arc<dyn MessageHandler> {
         Arc::new(LinkMessageHandler {
             gateway: Arc::downgrade(&self.shared),
-            server: shelf.upstream.name().into(),
+            server: catalog.upstream.name().into(),
             key: key.clone(),
         })
     }
@@ -203,13 +203,13 @@ impl MessageHandler for LinkMessageHandler {
             return;
         };
         let gateway = Gateway { shared };
-        let Some(shelf) = gateway.server_catalog(&self.server) else {
+        let Some(catalog) = gateway.server_catalog(&self.server) else {
             return;
         };
-        let flights = gateway.in_flight_on(&shelf, &self.key);
+        let flights = gateway.in_flight_on(&catalog, &self.key);
         let hearer = ServerMessageDispatcher {
             gateway: &gateway,
-            catalog: &shelf,
+            catalog: &catalog,
             key: &self.key,
             in_flight: &flights,
         };
@@ -227,20 +227,20 @@ struct ServerMessageDispatcher<'h> {
 }
 
 impl ServerMessageDispatcher<'_> {
-    fn dispatch(&self, flight: Option<&InFlightRequest>, message: ServerMessage) {
+    fn dispatch(&self, in_flight: Option<&InFlightRequest>, message: ServerMessage) {
         match message {
             ServerMessage::Notification { method, params } => {
-                self.handle_notification(flight, &method, params.as_deref());
+                self.handle_notification(in_flight, &method, params.as_deref());
             }
             ServerMessage::Request { id, method, params } => {
-                self.handle_request(flight, ServerRequest { id, method, params });
+                self.handle_request(in_flight, ServerRequest { id, method, params });
             }
         }
     }
 
     fn handle_notification(
         &self,
-        flight: Option<&InFlightRequest>,
+        in_flight: Option<&InFlightRequest>,
         method: &str,
         params: Option<&RawValue>,
     ) {
@@ -264,7 +264,7 @@ impl ServerMessageDispatcher<'_> {
             }
             "notifications/progress" => self.handle_progress(params),
             "notifications/cancelled" => self.handle_cancellation(params),
-            method => self.forward_notification(flight, method, params),
+            method => self.forward_notification(in_flight, method, params),
         }
     }
 
@@ -340,7 +340,7 @@ impl ServerMessageDispatcher<'_> {
 
     fn forward_notification(
         &self,
-        flight: Option<&InFlightRequest>,
+        in_flight: Option<&InFlightRequest>,
         method: &str,
         params: Option<&RawValue>,
     ) {
@@ -348,12 +348,12 @@ impl ServerMessageDispatcher<'_> {
         let params = shown.as_deref().or(params);
         let text = notification(method, params);
         let log = method == "notifications/message";
-        match flight {
-            Some(flight) if flight.wants(method, log, params) => {
-                if !flight.context.sender.send(text.clone())
-                    && flight.context.agent.accepts_requests()
+        match in_flight {
+            Some(in_flight) if in_flight.wants(method, log, params) => {
+                if !in_flight.context.sender.send(text.clone())
+                    && in_flight.context.agent.accepts_requests()
                 {
-                    flight.context.conversation.standalone_stream.push(text);
+                    in_flight.context.conversation.standalone_stream.push(text);
                 }
             }
             Some(_) => {}
@@ -367,22 +367,24 @@ impl ServerMessageDispatcher<'_> {
         }
     }
 
-    fn handle_request(&self, flight: Option<&InFlightRequest>, ask: ServerRequest) {
+    fn handle_request(&self, in_flight: Option<&InFlightRequest>, ask: ServerRequest) {
         if ask.method == "ping" {
             self.respond(ask.id, Ok(empty_object()));
             return;
         }
-        let conversation = flight
-            .map(|flight| Arc::clone(&flight.context.conversation))
+        let conversation = in_flight
+            .map(|in_flight| Arc::clone(&in_flight.context.conversation))
             .or_else(|| self.conversation());
         let Some(conversation) = conversation else {
             let why = "no agent can be asked: no agent request is in flight on this connection";
             self.respond(ask.id, Err(refusal_error(why)));
             return;
         };
-        if let Some(parking) = flight.and_then(|flight| flight.question_sender.as_ref()) {
+        if let Some(question_sender) =
+            in_flight.and_then(|in_flight| in_flight.question_sender.as_ref())
+        {
             let id = ask.id.clone();
-            if parking.try_send(ask).is_err() {
+            if question_sender.try_send(ask).is_err() {
                 self.respond(id, Err(refusal_error("the agent no longer waits")));
             }
             return;
@@ -392,13 +394,13 @@ impl ServerMessageDispatcher<'_> {
             self.respond(ask.id, Err(refusal_error(&why)));
             return;
         }
-        self.forward_request(flight, &conversation, ask);
+        self.forward_request(in_flight, &conversation, ask);
     }
 
     /// Sends a request of the server to the agent, and returns the response to the server.
     fn forward_request(
         &self,
-        flight: Option<&InFlightRequest>,
+        in_flight: Option<&InFlightRequest>,
         conversation: &Arc<Conversation>,
         ask: ServerRequest,
     ) {
@@ -415,17 +417,17 @@ impl ServerMessageDispatcher<'_> {
             .gateway
             .with_shown_task(self.catalog, ask.params.as_deref());
         let params = shown.or(ask.params);
-        let outlet = flight.map(|flight| flight.context.sender.clone());
-        let pending = conversation.ask(outlet.as_ref(), &ask.method, params.as_deref());
+        let sender = in_flight.map(|in_flight| in_flight.context.sender.clone());
+        let pending = conversation.ask(sender.as_ref(), &ask.method, params.as_deref());
         let number = pending.id();
         let (upstream, key) = (Arc::clone(&self.catalog.upstream), self.key.clone());
         let id = ask.id.clone();
         let flights = Arc::clone(self.in_flight);
         // A request made for a call is useless once the call has ended, and frees its place for others.
-        let over = flight.and_then(|flight| flight.end_signal.clone());
-        let over = async move {
-            match over {
-                Some(mut over) => while over.changed().await.is_ok() {},
+        let end_signal = in_flight.and_then(|in_flight| in_flight.end_signal.clone());
+        let end_signal = async move {
+            match end_signal {
+                Some(mut end_signal) => while end_signal.changed().await.is_ok() {},
                 None => std::future::pending().await,
             }
         };
@@ -433,7 +435,7 @@ impl ServerMessageDispatcher<'_> {
             let _place = place;
             let answer = tokio::select! {
                 answer = tokio::time::timeout(AGENT_RESPONSE_TIMEOUT, pending.answer()) => Some(answer),
-                () = over => None,
+                () = end_signal => None,
             };
             flights.remove_server_request(id.get());
             let outcome = match answer {
@@ -446,7 +448,7 @@ impl ServerMessageDispatcher<'_> {
         });
         let waits = waiting.abort_handle();
         self.in_flight
-            .add_server_request(ask.id.get(), waits, number, conversation, outlet);
+            .add_server_request(ask.id.get(), waits, number, conversation, sender);
     }
 
     fn respond(&self, id: Box<RawValue>, outcome: Result<Box<RawValue>, RpcError>) {

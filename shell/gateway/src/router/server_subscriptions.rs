@@ -27,20 +27,20 @@ impl Gateway {
     /// refuses.
     pub(super) async fn open_resource_stream(
         &self,
-        shelf: &Arc<ServerCatalog>,
-        looking: ServerView,
+        catalog: &Arc<ServerCatalog>,
+        view: ServerView,
         uri: &str,
     ) -> Option<ServerStreamGuard> {
         let (agreed_in, mut agreed) = watch::channel(false);
-        let (gateway, shelf) = (self.clone(), Arc::clone(shelf));
+        let (gateway, catalog) = (self.clone(), Arc::clone(catalog));
         let wanted = json!({"resourceSubscriptions": [uri]});
         let listening = tokio::spawn(async move {
             let audience: Arc<dyn MessageHandler> = Arc::new(AcknowledgementHandler {
                 acknowledged: agreed_in,
-                inner: gateway.link_message_handler(&shelf, &looking.key),
+                inner: gateway.link_message_handler(&catalog, &view.key),
             });
             loop {
-                let held = gateway.hold_stream(&shelf, &looking, &wanted, (&audience, true));
+                let held = gateway.hold_stream(&catalog, &view, &wanted, (&audience, true));
                 tokio::select! {
                     held = held => if let Ok(false) = held { return },
                     () = gateway.wait_for_shutdown() => return,
@@ -57,11 +57,11 @@ impl Gateway {
     }
 
     /// Subscribes to list changes at a stateless server, as long as it is behind the gateway.
-    pub(super) fn open_list_stream(&self, shelf: &Arc<ServerCatalog>) {
+    pub(super) fn open_list_stream(&self, catalog: &Arc<ServerCatalog>) {
         let shared = Arc::downgrade(&self.shared);
-        let shelf = Arc::downgrade(shelf);
+        let catalog = Arc::downgrade(catalog);
         tokio::spawn(async move {
-            while let Some(true) = listen_once(&shared, &shelf).await {
+            while let Some(true) = listen_once(&shared, &catalog).await {
                 tokio::time::sleep(REOPEN_DELAY).await;
             }
         });
@@ -69,8 +69,8 @@ impl Gateway {
 
     async fn hold_stream(
         &self,
-        shelf: &Arc<ServerCatalog>,
-        looking: &ServerView,
+        catalog: &Arc<ServerCatalog>,
+        view: &ServerView,
         wanted: &Value,
         (audience, keeps): (&Arc<dyn MessageHandler>, bool),
     ) -> Result<bool, ListError> {
@@ -78,15 +78,15 @@ impl Gateway {
         let Ok(wanted) = serde_json::value::to_raw_value(&wanted) else {
             return Ok(false);
         };
-        let params = with_client_meta(Some(&wanted), &looking.client_info);
+        let params = with_client_meta(Some(&wanted), &view.client_info);
         let mut request = McpRequest::new("subscriptions/listen", Some(&params));
         request.timeout = Some(NO_TIMEOUT);
         request.handler = Some(&**audience);
         let route = LinkRoute {
             keeps_link_open: keeps,
-            ..LinkRoute::new(&looking.key, &looking.client_info)
+            ..LinkRoute::new(&view.key, &view.client_info)
         };
-        let answer = shelf.upstream.ask(route, request).await?;
+        let answer = catalog.upstream.ask(route, request).await?;
         // A server that refuses the subscription once does not send notifications.
         Ok(answer.is_ok())
     }
@@ -113,26 +113,26 @@ impl MessageHandler for AcknowledgementHandler {
 /// Listens until the stream ends. Returns whether to listen again; `None` if the gateway or server is gone.
 async fn listen_once(
     shared: &Weak<crate::gateway::GatewayInner>,
-    shelf: &Weak<ServerCatalog>,
+    catalog: &Weak<ServerCatalog>,
 ) -> Option<bool> {
     let gateway = Gateway {
         shared: shared.upgrade()?,
     };
-    let shelf = shelf.upgrade()?;
-    let current = gateway.server_catalog(shelf.upstream.name());
-    if !current.is_some_and(|it| Arc::ptr_eq(&it, &shelf)) || !shelf.begin_listening() {
+    let catalog = catalog.upgrade()?;
+    let current = gateway.server_catalog(catalog.upstream.name());
+    if !current.is_some_and(|it| Arc::ptr_eq(&it, &catalog)) || !catalog.begin_listening() {
         return None;
     }
     let listened = async {
-        let looking = shelf.gateway_view().await?;
+        let view = catalog.gateway_view().await?;
         let wanted = json!({
             "toolsListChanged": true,
             "promptsListChanged": true,
             "resourcesListChanged": true,
         });
-        let audience = gateway.link_message_handler(&shelf, &looking.key);
+        let audience = gateway.link_message_handler(&catalog, &view.key);
         gateway
-            .hold_stream(&shelf, &looking, &wanted, (&audience, false))
+            .hold_stream(&catalog, &view, &wanted, (&audience, false))
             .await
     };
     let tells = tokio::select! {
@@ -140,9 +140,9 @@ async fn listen_once(
         () = gateway.wait_for_shutdown() => false,
     };
     // A lost link is not reopened for this; the request that reopens it starts listening again.
-    let again = tells && shelf.upstream.is_open(&LinkKey::Main);
-    shelf.end_listening();
+    let again = tells && catalog.upstream.is_open(&LinkKey::Main);
+    catalog.end_listening();
     // The stream may have ended with the server, and the server that replaces it may be a new version.
-    shelf.mark_tools_stale();
+    catalog.mark_tools_stale();
     Some(again)
 }

@@ -12,13 +12,13 @@ impl Gateway {
     /// every later request: it may ask for fewer groups, not for more.
     pub(super) fn apply_groups(
         &self,
-        asked: &RequestContext,
+        context: &RequestContext,
         meta: Option<&RawObject<'_>>,
         call: &mut Call<'_>,
         refused: impl FnOnce(&Denial) -> RpcReply,
     ) -> Result<(), RpcReply> {
-        call.groups = asked.groups(meta).map_err(RpcReply::Error)?;
-        let opened = asked.conversation.groups.as_ref();
+        call.groups = context.groups(meta).map_err(RpcReply::Error)?;
+        let opened = context.conversation.groups.as_ref();
         let within = self.shared.guard.check_session_groups(call, opened);
         within.map_err(|denial| refused(&denial))
     }

@@ -15,8 +15,8 @@ use crate::upstream::{LinkKey, LinkRoute};
 impl Gateway {
     /// Sends a server over a new link what agents had set over the previous one: resource subscriptions and log
     /// levels.
-    pub(super) fn restore_session(&self, shelf: &Arc<ServerCatalog>, key: &LinkKey) {
-        let upstream = &shelf.upstream;
+    pub(super) fn restore_session(&self, catalog: &Arc<ServerCatalog>, key: &LinkKey) {
+        let upstream = &catalog.upstream;
         let shared = upstream.settings().sessions == SessionSharing::Shared;
         let main_era = upstream.description().map(|it| it.era);
         let serves_agents = match key {
@@ -41,15 +41,20 @@ impl Gateway {
                 .collect(),
         };
         for conversation in whose {
-            let asked = restore_requests(&conversation, upstream.name());
-            if asked.is_empty() {
+            let context = restore_requests(&conversation, upstream.name());
+            if context.is_empty() {
                 continue;
             }
-            let face = match key {
+            let client_info = match key {
                 LinkKey::Main | LinkKey::Variant(_) => (*upstream.client_info()).clone(),
                 LinkKey::Conversation(_) => conversation.agent.load().client_info.clone(),
             };
-            tokio::spawn(send_requests(Arc::clone(shelf), key.clone(), face, asked));
+            tokio::spawn(send_requests(
+                Arc::clone(catalog),
+                key.clone(),
+                client_info,
+                context,
+            ));
         }
     }
 }
@@ -69,19 +74,19 @@ fn restore_requests(conversation: &Conversation, server: &str) -> RestoreRequest
 }
 
 async fn send_requests(
-    shelf: Arc<ServerCatalog>,
+    catalog: Arc<ServerCatalog>,
     key: LinkKey,
-    face: ClientInfo,
-    asked: RestoreRequests,
+    client_info: ClientInfo,
+    context: RestoreRequests,
 ) {
-    for (method, params) in asked {
+    for (method, params) in context {
         let params = to_raw_value(&params).ok();
         let request = McpRequest::new(method, params.as_deref());
         // A server that refuses now sends no notifications.
         drop(
-            shelf
+            catalog
                 .upstream
-                .ask(LinkRoute::new(&key, &face), request)
+                .ask(LinkRoute::new(&key, &client_info), request)
                 .await,
         );
     }

@@ -46,22 +46,22 @@ impl SkillMembership {
 
 impl Gateway {
     /// The files of the skills of all servers.
-    pub(super) async fn skill_files(&self, asked: &Arc<RequestContext>) -> SkillFiles {
+    pub(super) async fn skill_files(&self, context: &Arc<RequestContext>) -> SkillFiles {
         if !self
             .server_catalogs()
             .iter()
-            .any(|shelf| shelf.has_kind(ListKind::Skills))
+            .any(|catalog| catalog.has_kind(ListKind::Skills))
         {
             return SkillFiles::default();
         }
-        let lists = self.feature_lists_for(asked, ListKind::Skills).await;
+        let lists = self.feature_lists_for(context, ListKind::Skills).await;
         let mut skills = Vec::new();
-        for (shelf, list) in &lists {
+        for (catalog, list) in &lists {
             let served = list.items.iter().map(|item| (item, false));
             let withheld = list.withheld.iter().map(|item| (item, true));
             for (item, is_withheld) in served.chain(withheld) {
                 skills.push(SkillEntry {
-                    catalog: Arc::clone(shelf),
+                    catalog: Arc::clone(catalog),
                     key: Arc::clone(&item.key),
                     files: skill_file_digests(&item.text),
                     is_withheld,
@@ -85,9 +85,9 @@ impl SkillFiles {
     }
 
     /// What the skills of a server say about an address.
-    pub(super) fn membership(&self, shelf: &Arc<ServerCatalog>, uri: &str) -> SkillMembership {
+    pub(super) fn membership(&self, catalog: &Arc<ServerCatalog>, uri: &str) -> SkillMembership {
         let mut belonging = SkillMembership::default();
-        let of_server = self.0.iter().filter(|it| Arc::ptr_eq(&it.catalog, shelf));
+        let of_server = self.0.iter().filter(|it| Arc::ptr_eq(&it.catalog, catalog));
         for skill in of_server.filter(|skill| skill.has(uri)) {
             belonging.skills.push(Arc::clone(&skill.key));
             belonging.is_withheld |= skill.is_withheld;

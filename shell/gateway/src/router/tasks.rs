@@ -29,35 +29,35 @@ impl Gateway {
     /// A server's result or parameters with the task ids that agents see; `None` if there is nothing to change.
     pub(super) fn with_shown_task(
         &self,
-        shelf: &ServerCatalog,
+        catalog: &ServerCatalog,
         object: Option<&RawValue>,
     ) -> Option<Box<RawValue>> {
         if self.transparent_server().is_some() {
             return None;
         }
-        let server = shelf.upstream.name();
+        let server = catalog.upstream.name();
         rewrite_task_ids(object?, &|id| Some(format!("{server}{SEPARATOR}{id}")))
     }
 
     /// Answers a request about a task.
     pub(super) async fn handle_task_request(
         &self,
-        asked: &Arc<RequestContext>,
+        context: &Arc<RequestContext>,
         method: &str,
         params: Option<&RawValue>,
     ) -> RpcReply {
         if method == "tasks/list" {
-            return self.list_tasks(asked, params).await;
+            return self.list_tasks(context, params).await;
         }
         let members = RawObject::parse_optional(params);
         let Some(shown) = members.text("taskId") else {
             return RpcReply::error(INVALID_PARAMS, "params.taskId is not a string");
         };
-        let Some((shelf, id)) = self.find_task(&shown) else {
+        let Some((catalog, id)) = self.find_task(&shown) else {
             return unknown_task(&shown);
         };
-        let is_shared = shares_link(asked, &shelf).await;
-        let (owners, principal) = (&self.shared.task_owners, &asked.conversation.principal);
+        let is_shared = shares_link(context, &catalog).await;
+        let (owners, principal) = (&self.shared.task_owners, &context.conversation.principal);
         // Only a permitted call of the same principal starts a task. If one server serves one agent, the server
         // itself decides which tasks exist.
         let is_foreign = match self.transparent_server() {
@@ -68,7 +68,7 @@ impl Gateway {
         if is_foreign {
             return unknown_task(&shown);
         }
-        if asked.conversation.tasks.is_withheld(&shown) {
+        if context.conversation.tasks.is_withheld(&shown) {
             return RpcReply::error(INVALID_REQUEST, "the answer of this task was withheld");
         }
         let change = (*id != *shown).then_some(("taskId", &*id));
@@ -77,7 +77,7 @@ impl Gateway {
         };
         let params = params.into_owned();
         let reply = self
-            .forward_for_call(asked, Arc::clone(&shelf), method, Some(params))
+            .forward_for_call(context, Arc::clone(&catalog), method, Some(params))
             .await;
         let RpcReply::Result(result) = reply else {
             return reply;
@@ -89,13 +89,13 @@ impl Gateway {
         if is_shared && !owners.belongs_to(&shown, principal) {
             return unknown_task(&shown);
         }
-        let tasks = &asked.conversation.tasks;
+        let tasks = &context.conversation.tasks;
         let settled = match tasks.take_if_finished(method, &shown, &result) {
             Some(open) => {
-                self.finish_task(asked, &shelf, (method, &shown), open, result)
+                self.finish_task(context, &catalog, (method, &shown), open, result)
                     .await
             }
-            None => strip_hidden_characters(&shelf, result),
+            None => strip_hidden_characters(&catalog, result),
         };
         let RpcReply::Result(text) = settled else {
             return settled;
@@ -103,15 +103,15 @@ impl Gateway {
         let Ok(result) = RawValue::from_string(text) else {
             return RpcReply::error(INVALID_PARAMS, "the result is not JSON");
         };
-        let shown = self.with_shown_task(&shelf, Some(&result));
+        let shown = self.with_shown_task(&catalog, Some(&result));
         RpcReply::from_raw(shown.unwrap_or(result))
     }
 
     /// Reports the outcome of a task's call to the guard, and builds the reply from the server's answer.
     async fn finish_task(
         &self,
-        asked: &Arc<RequestContext>,
-        shelf: &Arc<ServerCatalog>,
+        context: &Arc<RequestContext>,
+        catalog: &Arc<ServerCatalog>,
         (method, shown): (&str, &str),
         open: OpenCall,
         result: Box<RawValue>,
@@ -122,7 +122,7 @@ impl Gateway {
         };
         if method == "tasks/result" {
             return self
-                .finish_task_result(asked, shelf, (shown, &tool), open, result)
+                .finish_task_result(context, catalog, (shown, &tool), open, result)
                 .await;
         }
         let mut members = RawObject::parse_optional(Some(&result));
@@ -132,15 +132,15 @@ impl Gateway {
         let Some(answer) = answer else {
             let words = format!("the task is {status}");
             open.report_failure_async(&words).wait().await.ok();
-            return strip_hidden_characters(shelf, result);
+            return strip_hidden_characters(catalog, result);
         };
         match self
-            .finish_task_result(asked, shelf, (shown, &tool), open, answer)
+            .finish_task_result(context, catalog, (shown, &tool), open, answer)
             .await
         {
             RpcReply::Result(answer) => {
                 members.set("result", answer);
-                strip_hidden_characters(shelf, members.to_raw())
+                strip_hidden_characters(catalog, members.to_raw())
             }
             reply => reply,
         }
@@ -149,37 +149,43 @@ impl Gateway {
     /// Settles the answer like that of a call without a task; a withheld answer stays withheld.
     async fn finish_task_result(
         &self,
-        asked: &Arc<RequestContext>,
-        shelf: &Arc<ServerCatalog>,
+        context: &Arc<RequestContext>,
+        catalog: &Arc<ServerCatalog>,
         (shown, tool): (&str, &OwnName),
         open: OpenCall,
         answer: Box<RawValue>,
     ) -> RpcReply {
-        let settled = self.finish_result(asked, shelf, tool, open, answer).await;
+        let settled = self
+            .finish_result(context, catalog, tool, open, answer)
+            .await;
         settled.unwrap_or_else(|withheld| {
-            asked.conversation.tasks.withhold(shown);
+            context.conversation.tasks.withhold(shown);
             withheld
         })
     }
 
-    async fn list_tasks(&self, asked: &Arc<RequestContext>, params: Option<&RawValue>) -> RpcReply {
+    async fn list_tasks(
+        &self,
+        context: &Arc<RequestContext>,
+        params: Option<&RawValue>,
+    ) -> RpcReply {
         let mut tasks = Vec::new();
-        let (owners, principal) = (&self.shared.task_owners, &asked.conversation.principal);
-        let shelves = self.server_catalogs();
+        let (owners, principal) = (&self.shared.task_owners, &context.conversation.principal);
+        let catalogs = self.server_catalogs();
         let has_tasks = owners.has_any(principal) || self.transparent_server().is_some();
-        for shelf in shelves
+        for catalog in catalogs
             .iter()
-            .filter(|it| has_tasks || self.may_reach_server(asked, it))
+            .filter(|it| has_tasks || self.may_reach_server(context, it))
         {
-            let is_shared = shares_link(asked, shelf).await;
+            let is_shared = shares_link(context, catalog).await;
             let outgoing = match self
-                .outgoing_request(asked, shelf, "tasks/list", params)
+                .outgoing_request(context, catalog, "tasks/list", params)
                 .await
             {
                 Ok(outgoing) => outgoing,
                 Err(_) => continue,
             };
-            let ForwardOutcome::Response(Ok(result)) = self.forward(asked, outgoing).await else {
+            let ForwardOutcome::Response(Ok(result)) = self.forward(context, outgoing).await else {
                 continue;
             };
             let members = RawObject::parse_optional(Some(&result));
@@ -188,7 +194,7 @@ impl Gateway {
                 .and_then(|text| serde_json::from_str(text).ok())
                 .unwrap_or_default();
             for task in list {
-                let shown = self.with_shown_task(shelf, Some(&task)).unwrap_or(task);
+                let shown = self.with_shown_task(catalog, Some(&task)).unwrap_or(task);
                 let id = RawObject::parse_optional(Some(&shown));
                 let id = id.text("taskId").unwrap_or_default();
                 let is_own = match is_shared {
@@ -206,7 +212,7 @@ impl Gateway {
     }
 
     /// Keeps a permitted call open until its task has ended.
-    pub(super) fn track_task(&self, asked: &RequestContext, result: &RawValue, open: OpenCall) {
+    pub(super) fn track_task(&self, context: &RequestContext, result: &RawValue, open: OpenCall) {
         let members = RawObject::parse_optional(Some(result));
         let id = members
             .object("task")
@@ -219,9 +225,9 @@ impl Gateway {
             return;
         }
         if let Some(id) = id {
-            let owner = &asked.conversation.principal;
+            let owner = &context.conversation.principal;
             self.shared.task_owners.record(&id, owner);
-            asked.conversation.tasks.insert(id, open);
+            context.conversation.tasks.insert(id, open);
         }
     }
 
@@ -236,36 +242,38 @@ impl Gateway {
     /// A request to one server, ready to be sent.
     pub(super) async fn outgoing_request(
         &self,
-        asked: &RequestContext,
-        shelf: &Arc<ServerCatalog>,
+        context: &RequestContext,
+        catalog: &Arc<ServerCatalog>,
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<OutgoingRequest, RpcReply> {
-        if shelf.is_blocked() {
-            let text = format!("server `{}` is blocked", shelf.upstream.name());
+        if catalog.is_blocked() {
+            let text = format!("server `{}` is blocked", catalog.upstream.name());
             return Err(RpcReply::error(INVALID_REQUEST, text));
         }
-        let looking = shelf
-            .call_view(asked.client())
+        let view = catalog
+            .call_view(context.client())
             .await
             .map_err(|error| super::other_methods::list_error_reply(&error))?;
         Ok(OutgoingRequest {
-            catalog: Arc::clone(shelf),
-            view: looking,
+            catalog: Arc::clone(catalog),
+            view,
             request: OutgoingMessage::Other {
                 method: method.to_owned(),
                 params: forwarded_params(params, None).map(std::borrow::Cow::into_owned),
             },
-            headers: super::call_trace::trace_header(asked).into_iter().collect(),
+            headers: super::call_trace::trace_header(context)
+                .into_iter()
+                .collect(),
         })
     }
 }
 
 /// Whether other agents use the same link, so that the server cannot tell their tasks apart.
-async fn shares_link(asked: &RequestContext, shelf: &ServerCatalog) -> bool {
-    let sight = shelf.call_view(asked.client()).await;
+async fn shares_link(context: &RequestContext, catalog: &ServerCatalog) -> bool {
+    let sight = catalog.call_view(context.client()).await;
     // In doubt, they do.
-    !sight.is_ok_and(|looking| matches!(looking.key, LinkKey::Conversation(_)))
+    !sight.is_ok_and(|view| matches!(view.key, LinkKey::Conversation(_)))
 }
 
 fn unknown_task(shown: &str) -> RpcReply {

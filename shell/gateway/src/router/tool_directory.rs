@@ -23,22 +23,22 @@ impl Gateway {
     /// notifies agents.
     pub(crate) async fn checked_tools(
         &self,
-        shelf: &Arc<ServerCatalog>,
-        looking: &ServerView,
+        catalog: &Arc<ServerCatalog>,
+        view: &ServerView,
         oldest: Option<Duration>,
     ) -> Result<Arc<ServerToolList>, ListError> {
-        if let Some(known) = shelf.fresh_tools(looking, oldest) {
+        if let Some(known) = catalog.fresh_tools(view, oldest) {
             return Ok(known);
         }
-        if looking.variant.is_some() {
+        if view.variant.is_some() {
             // The list of a variant is compared with the list that the server offers the gateway itself.
-            Box::pin(self.refresh_tools(shelf, oldest)).await?;
+            Box::pin(self.refresh_tools(catalog, oldest)).await?;
         }
         // Listing is rare compared with calls; boxing keeps the future of a call small.
-        let look = Box::pin(shelf.tools(looking, &self.shared.watch, oldest)).await?;
+        let look = Box::pin(catalog.tools(view, &self.shared.watch, oldest)).await?;
         let list = Arc::clone(&look.list);
         if let Some(checked) = &look.checked {
-            self.count_check(shelf.upstream.name(), checked);
+            self.count_check(catalog.upstream.name(), checked);
             let before = look.before.as_ref().filter(|before| before.is_active());
             let offers_the_same = before.is_some_and(|before| before.has_same_tools(&list));
             if !offers_the_same || before.is_some_and(|it| !list.has_same_own_revision(it)) {
@@ -47,11 +47,11 @@ impl Gateway {
                 let rebuilt =
                     tokio::task::spawn_blocking(move || gateway.rebuild_directory()).await;
                 rebuilt.map_err(|error| ListError::CheckFailed {
-                    server: shelf.upstream.name().to_owned(),
+                    server: catalog.upstream.name().to_owned(),
                     reason: error.to_string(),
                 })?;
                 // The first list of a variant or session does not concern agents of other variants or sessions.
-                if !offers_the_same && (looking.variant.is_none() || look.is_known_scope) {
+                if !offers_the_same && (view.variant.is_none() || look.is_known_scope) {
                     self.notify_all_list_changed(ListKind::Tools);
                 }
             }
@@ -63,11 +63,11 @@ impl Gateway {
     /// Lists the tools of a server as the gateway itself sees them.
     pub(crate) async fn refresh_tools(
         &self,
-        shelf: &Arc<ServerCatalog>,
+        catalog: &Arc<ServerCatalog>,
         oldest: Option<Duration>,
     ) -> Result<Arc<ServerToolList>, ListError> {
-        let looking = shelf.gateway_view().await?;
-        self.checked_tools(shelf, &looking, oldest).await
+        let view = catalog.gateway_view().await?;
+        self.checked_tools(catalog, &view, oldest).await
     }
 
     /// Rebuilds the names and the guard's tools from the known lists of all servers.
@@ -75,12 +75,12 @@ impl Gateway {
         let held = self.shared.rebuild_lock.lock();
         let _one = held.unwrap_or_else(PoisonError::into_inner);
         let settings = self.settings();
-        let shelves = self.server_catalogs();
-        let known: Vec<(ServerName, KnownTools)> = shelves
+        let catalogs = self.server_catalogs();
+        let known: Vec<(ServerName, KnownTools)> = catalogs
             .iter()
-            .map(|shelf| {
-                let server = shelf.upstream.server_name().clone();
-                (server, KnownTools::from_catalog(shelf))
+            .map(|catalog| {
+                let server = catalog.upstream.server_name().clone();
+                (server, KnownTools::from_catalog(catalog))
             })
             .collect();
         let naming = NamingRules {
@@ -97,8 +97,8 @@ impl Gateway {
         let mut variants = Vec::new();
         let mut identities = BTreeMap::new();
         let servers: Vec<ServerName> = known.iter().map(|(server, _)| server.clone()).collect();
-        for (shelf, (server, known)) in shelves.iter().zip(&known) {
-            let settings = shelf.upstream.settings();
+        for (catalog, (server, known)) in catalogs.iter().zip(&known) {
+            let settings = catalog.upstream.settings();
             let defaults = settings
                 .tool_defaults
                 .as_ref()

@@ -60,22 +60,22 @@ fn reap_orphans(gateway: &Gateway) {
 }
 
 /// Fetches the tools of a server regularly, with jitter so that not all servers are queried at once.
-pub(super) fn spawn_refresh_loop(gateway: &Gateway, shelf: &Arc<ServerCatalog>) {
+pub(super) fn spawn_refresh_loop(gateway: &Gateway, catalog: &Arc<ServerCatalog>) {
     let shared = Arc::downgrade(&gateway.shared);
-    let shelf = Arc::downgrade(shelf);
+    let catalog = Arc::downgrade(catalog);
     tokio::spawn(async move {
         loop {
-            let Some(wait) = shelf.upgrade().map(|shelf| shelf.time_to_refresh()) else {
+            let Some(wait) = catalog.upgrade().map(|catalog| catalog.time_to_refresh()) else {
                 return;
             };
             tokio::time::sleep(with_jitter(wait)).await;
-            let (Some(gateway), Some(shelf)) = (upgrade(&shared), shelf.upgrade()) else {
+            let (Some(gateway), Some(catalog)) = (upgrade(&shared), catalog.upgrade()) else {
                 return;
             };
             // An idle server is not started only to fetch its tools.
-            if shelf.upstream.status().links > 0 {
+            if catalog.upstream.status().links > 0 {
                 // An error shows in the health of the server.
-                drop(gateway.refresh_tools(&shelf, Some(Duration::ZERO)).await);
+                drop(gateway.refresh_tools(&catalog, Some(Duration::ZERO)).await);
             }
         }
     });
@@ -98,10 +98,10 @@ fn refresh_on_approval(gateway: &Gateway) {
             let Some(gateway) = upgrade(&shared) else {
                 return;
             };
-            for shelf in gateway.server_catalogs().iter() {
-                shelf.recheck();
-                if shelf.upstream.status().links > 0 {
-                    gateway.refresh_in_background(Arc::clone(shelf));
+            for catalog in gateway.server_catalogs().iter() {
+                catalog.recheck();
+                if catalog.upstream.status().links > 0 {
+                    gateway.refresh_in_background(Arc::clone(catalog));
                 }
             }
         }

@@ -34,8 +34,8 @@ pub(super) fn send_health_alerts(gateway: &Gateway, notifier: Notifier) {
             let Some(gateway) = upgrade(&shared) else {
                 return;
             };
-            for shelf in gateway.server_catalogs().iter() {
-                look(&shelf.upstream);
+            for catalog in gateway.server_catalogs().iter() {
+                look(&catalog.upstream);
             }
             drop(gateway);
             loop {

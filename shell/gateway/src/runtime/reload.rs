@@ -11,7 +11,7 @@ use super::start::{check_attributes, check_defaults, check_roles};
 use super::{RunningGateway, StartError};
 use crate::catalog::{ListKind, ServerCatalog};
 use crate::gateway::Gateway;
-use crate::identity::Site;
+use crate::identity::AllowedHosts;
 
 impl RunningGateway {
     /// Applies changed settings. Settings that need a restart are not changed, and are reported. If any part is
@@ -41,14 +41,14 @@ impl RunningGateway {
         let identities = self.frontend.identities.load();
         let identities = identities.reload(&settings.identity).await?;
         check_roles(&settings, &policy)?;
-        let site = Site::new(&settings.listen, self.address())?;
+        let allowed_hosts = AllowedHosts::new(&settings.listen, self.address())?;
         if let (Some(certificates), Some(tls)) = (&self.certificates, &settings.listen.tls) {
             certificates.reload(tls)?;
         }
         self.notifier.set_targets(settings.alerts.clone()).await?;
         // Nothing below can fail.
         self.frontend.replace_authenticator(identities);
-        self.frontend.site.store(Arc::new(site));
+        self.frontend.allowed_hosts.store(Arc::new(allowed_hosts));
         let quota = settings.store_quota as u64;
         self.gateway.guard().log().set_quota(quota);
         self.gateway.guard().exchange(policy);
@@ -80,25 +80,25 @@ impl Gateway {
         let mut kept: Vec<Arc<ServerCatalog>> = Vec::new();
         for server in &settings.servers {
             let same = before.iter().find(|it| *it.upstream.settings() == *server);
-            let shelf = match same {
-                Some(shelf) => Arc::clone(shelf),
+            let catalog = match same {
+                Some(catalog) => Arc::clone(catalog),
                 None => self.new_server_catalog(Arc::new(server.clone())),
             };
-            kept.push(shelf);
+            kept.push(catalog);
         }
         let gone = before
             .iter()
             .filter(|old| !kept.iter().any(|it| Arc::ptr_eq(it, old)));
-        for shelf in gone.cloned() {
-            let server = shelf.upstream.server_name();
+        for catalog in gone.cloned() {
+            let server = catalog.upstream.server_name();
             self.shared.in_flight_requests.drop_server(server);
             tokio::spawn(async move {
                 // A request that has just found the server gets time to be sent, and its answer is awaited.
                 tokio::time::sleep(drain).await;
-                while shelf.upstream.status().in_flight > 0 {
+                while catalog.upstream.status().in_flight > 0 {
                     tokio::time::sleep(IDLE_POLL_INTERVAL).await;
                 }
-                shelf.upstream.close().await;
+                catalog.upstream.close().await;
             });
         }
         let fresh: Vec<Arc<ServerCatalog>> = kept

@@ -13,7 +13,7 @@ use super::{RunningGateway, StartError, background};
 use crate::catalog::ServerCatalog;
 use crate::gateway::Gateway;
 use crate::http::HttpFrontend;
-use crate::identity::{Identities, Site};
+use crate::identity::{AllowedHosts, Identities};
 use crate::listener::{HttpListener, Shutdown};
 use crate::router::GatewayUpstreamObserver;
 use crate::traces::Tracer;
@@ -48,12 +48,12 @@ impl RunningGateway {
         let (gateway, notifier) = assemble(settings, policy, false)?;
         let listener = HttpListener::bind(&listen)?;
         let address = listener.local_addr();
-        let site = Site::new(&listen, address)?;
-        let front = HttpFrontend::new(gateway.clone(), identities, site);
+        let allowed_hosts = AllowedHosts::new(&listen, address)?;
+        let frontend = HttpFrontend::new(gateway.clone(), identities, allowed_hosts);
         background::start(&gateway, &notifier);
         Ok(Self {
             gateway,
-            frontend: front,
+            frontend,
             notifier,
             masked_settings: Arc::new(Mutex::new(masked)),
             shutdown: Shutdown::new(),
@@ -109,9 +109,9 @@ fn assemble(
     let servers: Vec<Arc<ServerSettings>> =
         settings.servers.iter().cloned().map(Arc::new).collect();
     let gateway = Gateway::assemble(settings, guard, watch, tracer, alone);
-    let shelves = servers.into_iter().map(|it| gateway.new_server_catalog(it));
-    let shelves: Vec<Arc<ServerCatalog>> = shelves.collect();
-    gateway.set_server_catalogs(shelves.clone(), &shelves);
+    let catalogs = servers.into_iter().map(|it| gateway.new_server_catalog(it));
+    let catalogs: Vec<Arc<ServerCatalog>> = catalogs.collect();
+    gateway.set_server_catalogs(catalogs.clone(), &catalogs);
     Ok((gateway, notifier))
 }
 
@@ -178,16 +178,16 @@ impl Gateway {
     /// Sets the servers behind the gateway, and connects the new ones that are to be connected at once.
     pub(super) fn set_server_catalogs(
         &self,
-        shelves: Vec<Arc<ServerCatalog>>,
+        catalogs: Vec<Arc<ServerCatalog>>,
         fresh: &[Arc<ServerCatalog>],
     ) {
-        self.set_server_rules(&shelves);
-        self.shared.server_catalogs.store(Arc::new(shelves));
-        for shelf in fresh {
-            if shelf.upstream.settings().start == StartMode::Eager && !self.shared.alone {
-                shelf.upstream.keep_open();
+        self.set_server_rules(&catalogs);
+        self.shared.server_catalogs.store(Arc::new(catalogs));
+        for catalog in fresh {
+            if catalog.upstream.settings().start == StartMode::Eager && !self.shared.alone {
+                catalog.upstream.keep_open();
             }
-            background::spawn_refresh_loop(self, shelf);
+            background::spawn_refresh_loop(self, catalog);
         }
     }
 }

@@ -62,8 +62,8 @@ impl Exporter {
     }
 
     /// Begins a span: in the agent's trace if it has one, otherwise by random sampling.
-    pub(super) fn begin(&self, came: Option<&str>) -> Option<OpenSpan> {
-        let parent = came.and_then(TraceContext::parse);
+    pub(super) fn begin(&self, http_context: Option<&str>) -> Option<OpenSpan> {
+        let parent = http_context.and_then(TraceContext::parse);
         let sampled = match &parent {
             Some(parent) => parent.sampled,
             None => getrandom::u32().ok()? % 1_000 < self.permille,
@@ -189,13 +189,13 @@ mod tests {
             permille: 0,
         };
         let tracer = Tracer::new(Some(&settings)).unwrap();
-        let came = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let http_context = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         // Without a trace of its agent a call is sampled, here never.
         assert_eq!(tracer.begin(None).header(), None);
-        let span = tracer.begin(Some(came));
+        let span = tracer.begin(Some(http_context));
         let (name, header) = span.header().unwrap();
         let sent = TraceContext::parse(&header).unwrap();
-        let parent = TraceContext::parse(came).unwrap();
+        let parent = TraceContext::parse(http_context).unwrap();
         assert_eq!((name.as_str(), sent.trace), ("traceparent", parent.trace));
         assert_ne!(sent.span, parent.span);
         let ended = CallSpanEnd {

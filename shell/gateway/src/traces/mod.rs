@@ -78,11 +78,11 @@ impl Tracer {
 
     /// Begins a span as a child of the agent's trace context.
     #[must_use]
-    pub fn begin(&self, came: Option<&str>) -> Span {
+    pub fn begin(&self, http_context: Option<&str>) -> Span {
         Span {
             #[cfg(feature = "otel")]
-            open: self.exporter.as_ref().and_then(|it| it.begin(came)),
-            parent_header: came.map(str::to_owned),
+            open: self.exporter.as_ref().and_then(|it| it.begin(http_context)),
+            parent_header: http_context.map(str::to_owned),
         }
     }
 
@@ -116,11 +116,11 @@ impl Span {
         if let Some(open) = &self.open {
             return Some((TRACEPARENT.to_owned(), open.context().to_string()));
         }
-        let came = self
+        let http_context = self
             .parent_header
             .as_deref()
             .and_then(TraceContext::parse)?;
-        Some((TRACEPARENT.to_owned(), came.to_string()))
+        Some((TRACEPARENT.to_owned(), http_context.to_string()))
     }
 }
 

@@ -70,21 +70,25 @@ impl Upstream {
     /// Starts to open a link.
     pub(super) fn start_connect(
         &self,
-        life: &mut Lifecycle,
+        lifecycle: &mut Lifecycle,
         key: &LinkKey,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
         room: IdleEviction,
     ) -> ConnectOutcome {
-        let again = matches!(life.slots.get(key), Some(LinkSlot::Lost));
-        let opening = ConnectRequest {
-            number: life.next_attempt(),
+        let again = matches!(lifecycle.slots.get(key), Some(LinkSlot::Lost));
+        let connect_request = ConnectRequest {
+            number: lifecycle.next_attempt(),
             key: key.clone(),
-            client_info: face.clone(),
+            client_info: client_info.clone(),
             eviction: room,
         };
-        let number = opening.number;
+        let number = connect_request.number;
         let (tell, outcome) = watch::channel(None);
-        let task = OwnedTask(tokio::spawn(run_attempt(self.me.clone(), opening, tell)));
+        let task = OwnedTask(tokio::spawn(run_attempt(
+            self.me.clone(),
+            connect_request,
+            tell,
+        )));
         let attempt = ConnectAttempt {
             number,
             is_reconnect: again,
@@ -92,50 +96,53 @@ impl Upstream {
             _task: task,
         };
         let outcome = attempt.outcome();
-        life.slots.insert(key.clone(), LinkSlot::Opening(attempt));
+        lifecycle
+            .slots
+            .insert(key.clone(), LinkSlot::Opening(attempt));
         outcome
     }
 
     fn on_connected(
         &self,
-        opening: ConnectRequest,
+        connect_request: ConnectRequest,
         link: ServerConnection,
         place: OwnedSemaphorePermit,
     ) -> Result<(), UpstreamError> {
-        let key = opening.key;
+        let key = connect_request.key;
         let handshake = link.server().era == Era::Handshake;
         let preference = self.era_preference(&key);
-        let held = Arc::new(OpenLink::new(key.clone(), link, place));
+        let open_link = Arc::new(OpenLink::new(key.clone(), link, place));
         let replaced = {
-            let mut life = self.lifecycle();
-            match life.take_attempt(&key, opening.number) {
+            let mut lifecycle = self.lifecycle();
+            match lifecycle.take_attempt(&key, connect_request.number) {
                 None => None,
                 Some(attempt) => {
                     let now = Instant::now();
-                    life.restarts += u64::from(attempt.is_reconnect);
-                    life.record_description(&key, preference, held.server().clone());
-                    life.permanent_failure = None;
-                    life.last_connect_error = None;
-                    life.backoff.record_success();
-                    life.breaker.allow_trial(now);
-                    life.slots
-                        .insert(key.clone(), LinkSlot::Open(Arc::clone(&held)));
+                    lifecycle.restarts += u64::from(attempt.is_reconnect);
+                    lifecycle.record_description(&key, preference, open_link.server().clone());
+                    lifecycle.permanent_failure = None;
+                    lifecycle.last_connect_error = None;
+                    lifecycle.backoff.record_success();
+                    lifecycle.breaker.allow_trial(now);
+                    lifecycle
+                        .slots
+                        .insert(key.clone(), LinkSlot::Open(Arc::clone(&open_link)));
                     Some(attempt)
                 }
             }
         };
         if replaced.is_none() {
-            self.close_in_background(held);
+            self.close_in_background(open_link);
             return Err(self.closed_error());
         }
-        if handshake && !held.is_channel() {
-            held.link().listen();
+        if handshake && !open_link.is_channel() {
+            open_link.link().listen();
         }
         // The connection of one conversation says nothing about the requests of others.
         if key == LinkKey::Main {
             self.principals.allow_trials(Instant::now());
         }
-        self.spawn_watcher(&held);
+        self.spawn_watcher(&open_link);
         self.notify_change();
         self.report_change(UpstreamChange::Connected { key });
         Ok(())
@@ -143,28 +150,31 @@ impl Upstream {
 
     fn on_connect_failed(
         &self,
-        opening: &ConnectRequest,
+        connect_request: &ConnectRequest,
         failure: ConnectFailure,
     ) -> UpstreamError {
         let now = Instant::now();
-        let mut life = self.lifecycle();
-        let Some(attempt) = life.take_attempt(&opening.key, opening.number) else {
+        let mut lifecycle = self.lifecycle();
+        let Some(attempt) = lifecycle.take_attempt(&connect_request.key, connect_request.number)
+        else {
             return self.closed_error();
         };
         if attempt.is_reconnect {
-            life.slots.insert(opening.key.clone(), LinkSlot::Lost);
+            lifecycle
+                .slots
+                .insert(connect_request.key.clone(), LinkSlot::Lost);
         }
         let error = match failure {
             // The main link serves in the meantime: this does not make a healthy server count as down.
-            ConnectFailure::Link(error) if life.is_handshake_attempt(&opening.key) => {
-                life.handshake = Some(HandshakeSupport::Refused {
+            ConnectFailure::Link(error) if lifecycle.is_handshake_attempt(&connect_request.key) => {
+                lifecycle.handshake = Some(HandshakeSupport::Refused {
                     until: Some(now + HANDSHAKE_RETRY_AFTER),
                 });
                 self.down_error(Arc::new(error), None)
             }
             ConnectFailure::NoSlot => {
-                if opening.eviction == IdleEviction::Forbidden {
-                    life.backoff.postpone(now, RECONNECT_BUSY_WAIT);
+                if connect_request.eviction == IdleEviction::Forbidden {
+                    lifecycle.backoff.postpone(now, RECONNECT_BUSY_WAIT);
                 }
                 UpstreamError::Busy {
                     server: Arc::clone(self.name.as_arc()),
@@ -175,20 +185,20 @@ impl Upstream {
             }
             ConnectFailure::Link(error) if error.is_permanent() => {
                 let error = Arc::new(error);
-                life.record_permanent_failure(Arc::clone(&error), now);
-                self.permanent_failure_error(&life, now)
+                lifecycle.record_permanent_failure(Arc::clone(&error), now);
+                self.permanent_failure_error(&lifecycle, now)
                     .unwrap_or_else(|| self.closed_error())
             }
             ConnectFailure::Link(error) => {
                 let error = Arc::new(error);
-                life.backoff.record_failure(now, random_fraction());
-                life.breaker.record_failure(now);
-                life.record_error(&error);
-                life.last_connect_error = Some(Arc::clone(&error));
-                self.down_error(error, life.backoff.wait(now))
+                lifecycle.backoff.record_failure(now, random_fraction());
+                lifecycle.breaker.record_failure(now);
+                lifecycle.record_error(&error);
+                lifecycle.last_connect_error = Some(Arc::clone(&error));
+                self.down_error(error, lifecycle.backoff.wait(now))
             }
         };
-        drop(life);
+        drop(lifecycle);
         self.notify_change();
         error
     }
@@ -196,10 +206,10 @@ impl Upstream {
     /// The error for a server that cannot be used and is not due to be tried again.
     pub(super) fn permanent_failure_error(
         &self,
-        life: &Lifecycle,
+        lifecycle: &Lifecycle,
         now: Instant,
     ) -> Option<UpstreamError> {
-        let (source, again) = life.permanent_failure.as_ref()?;
+        let (source, again) = lifecycle.permanent_failure.as_ref()?;
         let retry_after = again.saturating_duration_since(now);
         (!retry_after.is_zero()).then(|| UpstreamError::Permanent {
             server: Arc::clone(self.name.as_arc()),
@@ -243,17 +253,17 @@ impl Lifecycle {
 
 async fn run_attempt(
     upstream: Weak<Upstream>,
-    opening: ConnectRequest,
+    connect_request: ConnectRequest,
     tell: watch::Sender<Option<Result<(), UpstreamError>>>,
 ) {
-    let connected = connect(&upstream, &opening).await;
+    let connected = connect(&upstream, &connect_request).await;
     // No await from here on: once the owner of this task is removed, the task ends at its next await.
     let Some(upstream) = upstream.upgrade() else {
         return;
     };
     let outcome = match connected {
-        Ok((link, place)) => upstream.on_connected(opening, link, place),
-        Err(failure) => Err(upstream.on_connect_failed(&opening, failure)),
+        Ok((link, place)) => upstream.on_connected(connect_request, link, place),
+        Err(failure) => Err(upstream.on_connect_failed(&connect_request, failure)),
     };
     tell.send_replace(Some(outcome));
 }
@@ -261,23 +271,23 @@ async fn run_attempt(
 /// Does not keep the upstream alive.
 async fn connect(
     upstream: &Weak<Upstream>,
-    opening: &ConnectRequest,
+    connect_request: &ConnectRequest,
 ) -> Result<(ServerConnection, OwnedSemaphorePermit), ConnectFailure> {
-    let place = wait_for_link_slot(upstream, opening)
+    let place = wait_for_link_slot(upstream, connect_request)
         .await
         .ok_or(ConnectFailure::NoSlot)?;
     let Some(live) = upstream.upgrade() else {
         return Err(ConnectFailure::Link(McpError::Closed));
     };
-    let audience = live.observer.audience(&live, &opening.key);
+    let audience = live.observer.audience(&live, &connect_request.key);
     let (settings, limits) = (live.settings(), live.limits.clone());
-    let preference = live.era_preference(&opening.key);
+    let preference = live.era_preference(&connect_request.key);
     drop(live);
     // The largest future here; boxing keeps the task small.
     let link = Box::pin(ServerConnection::open_in_era(
         &settings.endpoint,
         &limits,
-        &opening.client_info,
+        &connect_request.client_info,
         audience,
         preference,
     ))
@@ -287,7 +297,7 @@ async fn connect(
 
 async fn wait_for_link_slot(
     upstream: &Weak<Upstream>,
-    opening: &ConnectRequest,
+    connect_request: &ConnectRequest,
 ) -> Option<OwnedSemaphorePermit> {
     let places = {
         let live = upstream.upgrade()?;
@@ -295,7 +305,8 @@ async fn wait_for_link_slot(
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             return Some(place);
         }
-        let made = opening.eviction == IdleEviction::Allowed && live.evict_idle_link(&opening.key);
+        let made = connect_request.eviction == IdleEviction::Allowed
+            && live.evict_idle_link(&connect_request.key);
         if !made && !live.is_closing_links() {
             return None;
         }

@@ -94,21 +94,21 @@ impl Lifecycle {
 
     pub(super) fn open_links(&self) -> impl Iterator<Item = &Arc<OpenLink>> {
         self.slots.values().filter_map(|slot| match slot {
-            LinkSlot::Open(held) => Some(held),
+            LinkSlot::Open(open_link) => Some(open_link),
             LinkSlot::Opening(_) | LinkSlot::Lost => None,
         })
     }
 
     /// Whether this link is the current one of its key.
-    pub(super) fn is_current(&self, held: &Arc<OpenLink>) -> bool {
-        matches!(self.slots.get(held.key()), Some(LinkSlot::Open(open)) if Arc::ptr_eq(open, held))
+    pub(super) fn is_current(&self, open_link: &Arc<OpenLink>) -> bool {
+        matches!(self.slots.get(open_link.key()), Some(LinkSlot::Open(open)) if Arc::ptr_eq(open, open_link))
     }
 
     /// The idle link that was unused for the longest time. The main link comes last, whatever its age.
     pub(super) fn oldest_idle(&self, but: &LinkKey) -> Option<Arc<OpenLink>> {
         self.open_links()
-            .filter(|held| held.key() != but && held.is_idle())
-            .min_by_key(|held| (*held.key() == LinkKey::Main, held.last_used()))
+            .filter(|open_link| open_link.key() != but && open_link.is_idle())
+            .min_by_key(|open_link| (*open_link.key() == LinkKey::Main, open_link.last_used()))
             .cloned()
     }
 
@@ -196,8 +196,8 @@ impl Lifecycle {
         if self.last_connect_error.is_some() || lost {
             return UpstreamHealth::Down;
         }
-        let opening = |slot: &LinkSlot| matches!(slot, LinkSlot::Opening(_));
-        if self.slots.values().any(opening) {
+        let connect_request = |slot: &LinkSlot| matches!(slot, LinkSlot::Opening(_));
+        if self.slots.values().any(connect_request) {
             UpstreamHealth::Starting
         } else {
             UpstreamHealth::Idle

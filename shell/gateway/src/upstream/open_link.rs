@@ -139,10 +139,10 @@ impl OpenLink {
 }
 
 impl LinkUse {
-    pub(super) fn new(held: &Arc<OpenLink>) -> Self {
-        held.in_flight.fetch_add(1, Ordering::AcqRel);
+    pub(super) fn new(open_link: &Arc<OpenLink>) -> Self {
+        open_link.in_flight.fetch_add(1, Ordering::AcqRel);
         Self {
-            open_link: Arc::clone(held),
+            open_link: Arc::clone(open_link),
             kind: UseKind::InFlight,
         }
     }

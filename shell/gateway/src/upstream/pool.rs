@@ -48,9 +48,9 @@ impl Upstream {
     pub async fn link(
         self: &Arc<Self>,
         key: &LinkKey,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
     ) -> Result<Arc<OpenLink>, UpstreamError> {
-        let using = self.acquire(key, face).await?;
+        let using = self.acquire(key, client_info).await?;
         Ok(Arc::clone(using.open_link()))
     }
 
@@ -62,12 +62,12 @@ impl Upstream {
     pub(crate) async fn speaks_handshake(
         &self,
         key: &LinkKey,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
     ) -> Result<bool, UpstreamError> {
         if let Some(known) = self.handshake_support() {
             return Ok(known);
         }
-        let era = match self.acquire_exact(key, face).await {
+        let era = match self.acquire_exact(key, client_info).await {
             Ok(using) => using.open_link().server().era,
             // After a failed attempt, the main link is used for a while.
             Err(_) if self.handshake_support() == Some(false) => return Ok(false),
@@ -101,8 +101,8 @@ impl Upstream {
             return;
         }
         let slot = self.lifecycle().slots.remove(key);
-        if let Some(LinkSlot::Open(held)) = slot {
-            self.close_in_background(held);
+        if let Some(LinkSlot::Open(open_link)) = slot {
+            self.close_in_background(open_link);
         }
         self.notify_change();
     }
@@ -110,7 +110,7 @@ impl Upstream {
     pub(super) async fn acquire(
         &self,
         key: &LinkKey,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
     ) -> Result<LinkUse, UpstreamError> {
         let mut whose = self.effective_key(key);
         if whose.is_none() {
@@ -129,7 +129,7 @@ impl Upstream {
                     .await;
             }
         };
-        let using = self.acquire_exact(own, face).await?;
+        let using = self.acquire_exact(own, client_info).await?;
         if using.open_link().server().era == Era::Handshake {
             return Ok(using);
         }
@@ -144,7 +144,9 @@ impl Upstream {
     pub(super) fn open_link(&self, key: &LinkKey) -> Option<LinkUse> {
         let key = self.effective_key(key)?;
         match self.lifecycle().slots.get(key) {
-            Some(LinkSlot::Open(held)) if !held.has_ended() => Some(LinkUse::new(held)),
+            Some(LinkSlot::Open(open_link)) if !open_link.has_ended() => {
+                Some(LinkUse::new(open_link))
+            }
             Some(LinkSlot::Open(_) | LinkSlot::Opening(_) | LinkSlot::Lost) | None => None,
         }
     }
@@ -153,82 +155,82 @@ impl Upstream {
     pub(super) fn find_link(
         &self,
         key: &LinkKey,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
         room: IdleEviction,
     ) -> Result<PooledLink, UpstreamError> {
         let now = Instant::now();
-        let mut life = self.lifecycle();
-        if life.closed {
+        let mut lifecycle = self.lifecycle();
+        if lifecycle.closed {
             return Err(self.closed_error());
         }
-        match life.slots.get(key) {
-            Some(LinkSlot::Open(held)) if !held.has_ended() => {
-                return Ok(PooledLink::Open(LinkUse::new(held)));
+        match lifecycle.slots.get(key) {
+            Some(LinkSlot::Open(open_link)) if !open_link.has_ended() => {
+                return Ok(PooledLink::Open(LinkUse::new(open_link)));
             }
-            Some(LinkSlot::Open(held)) => {
-                let held = Arc::clone(held);
-                drop(life);
-                self.on_link_lost(&held, None);
-                return self.find_link(key, face, room);
+            Some(LinkSlot::Open(open_link)) => {
+                let open_link = Arc::clone(open_link);
+                drop(lifecycle);
+                self.on_link_lost(&open_link, None);
+                return self.find_link(key, client_info, room);
             }
             Some(LinkSlot::Opening(attempt)) => return Ok(PooledLink::Opening(attempt.outcome())),
             Some(LinkSlot::Lost) | None => {}
         }
-        if let Some(refusal) = self.permanent_failure_error(&life, now) {
+        if let Some(refusal) = self.permanent_failure_error(&lifecycle, now) {
             return Err(refusal);
         }
-        if let Some(wait) = life.backoff.wait(now) {
-            let why = life.last_connect_error.clone();
+        if let Some(wait) = lifecycle.backoff.wait(now) {
+            let why = lifecycle.last_connect_error.clone();
             let why = why.unwrap_or_else(|| Arc::new(McpError::Closed));
             return Err(self.down_error(why, Some(wait)));
         }
-        let outcome = self.start_connect(&mut life, key, face, room);
-        drop(life);
+        let outcome = self.start_connect(&mut lifecycle, key, client_info, room);
+        drop(lifecycle);
         self.notify_change();
         Ok(PooledLink::Opening(outcome))
     }
 
     /// Handles a link that ended on its own. The program's exit status and last output may say why.
-    pub(super) fn on_link_lost(&self, held: &Arc<OpenLink>, status: Option<ExitStatus>) {
-        let link = held.link();
+    pub(super) fn on_link_lost(&self, open_link: &Arc<OpenLink>, status: Option<ExitStatus>) {
+        let link = open_link.link();
         let noted = match (link.message_rate_error(), status) {
             (Some(excess), _) => format!("{DISCONNECTED}: {excess}"),
             (None, Some(status)) => format!("it exited ({status}){}", link.diagnostics()),
             (None, None) => format!("{ENDED}{}", link.diagnostics()),
         };
-        self.discard_link_with_note(held, ENDED, &noted);
+        self.discard_link_with_note(open_link, ENDED, &noted);
     }
 
     /// Handles a link that ended during a request, whose error says more.
-    pub(super) fn on_link_error(&self, held: &Arc<OpenLink>, error: &McpError) {
-        self.discard_link_with_note(held, ENDED, &error.to_string());
+    pub(super) fn on_link_error(&self, open_link: &Arc<OpenLink>, error: &McpError) {
+        self.discard_link_with_note(open_link, ENDED, &error.to_string());
     }
 
     /// Handles an expired session. Its permit is released at once, because the server has forgotten the session.
-    pub(super) fn on_session_expired(&self, held: &Arc<OpenLink>) {
-        held.release_slot();
-        self.discard_link(held, EXPIRED);
+    pub(super) fn on_session_expired(&self, open_link: &Arc<OpenLink>) {
+        open_link.release_slot();
+        self.discard_link(open_link, EXPIRED);
     }
 
     /// Gives up a link over which requests keep failing.
-    pub(super) fn drop_failing_link(&self, held: &Arc<OpenLink>) {
-        self.discard_link(held, FAILING);
+    pub(super) fn drop_failing_link(&self, open_link: &Arc<OpenLink>) {
+        self.discard_link(open_link, FAILING);
     }
 
     /// Closes the idle link that was unused for the longest time; returns whether there was one.
     pub(super) fn evict_idle_link(&self, but: &LinkKey) -> bool {
         let oldest = {
-            let mut life = self.lifecycle();
-            let oldest = life.oldest_idle(but);
-            if let Some(held) = &oldest {
-                life.slots.remove(held.key());
+            let mut lifecycle = self.lifecycle();
+            let oldest = lifecycle.oldest_idle(but);
+            if let Some(open_link) = &oldest {
+                lifecycle.slots.remove(open_link.key());
             }
             oldest
         };
-        let Some(held) = oldest else {
+        let Some(open_link) = oldest else {
             return false;
         };
-        self.finish_discard(held, EVICTED);
+        self.finish_discard(open_link, EVICTED);
         true
     }
 
@@ -238,36 +240,36 @@ impl Upstream {
     }
 
     /// Closes, in the background, a link that is no longer among the open ones.
-    pub(super) fn close_in_background(&self, held: Arc<OpenLink>) {
+    pub(super) fn close_in_background(&self, open_link: Arc<OpenLink>) {
         let Ok(runtime) = Handle::try_current() else {
             // Without a runtime, the link ends when it is dropped.
-            held.release_slot();
+            open_link.release_slot();
             return;
         };
-        let task = runtime.spawn(async move { held.close(CLOSE_LIMIT).await });
+        let task = runtime.spawn(async move { open_link.close(CLOSE_LIMIT).await });
         let mut closing = lock(&self.closing);
         closing.retain(|task| !task.is_finished());
         closing.push(task);
     }
 
     /// Starts a task that notices the end of a link and closes the link when it is idle for too long.
-    pub(super) fn spawn_watcher(&self, held: &Arc<OpenLink>) {
-        let stays = *held.key() == LinkKey::Main && self.settings.start == StartMode::Eager;
-        let idle = match held.key() {
+    pub(super) fn spawn_watcher(&self, open_link: &Arc<OpenLink>) {
+        let stays = *open_link.key() == LinkKey::Main && self.settings.start == StartMode::Eager;
+        let idle = match open_link.key() {
             // The cached lists do not need the link.
             LinkKey::Variant(_) if !self.is_shared() => self.settings.timeouts.idle.min(LIST_IDLE),
             _ => self.settings.timeouts.idle,
         };
         let idle = (!stays).then_some(idle);
-        let (weak, link) = (Arc::downgrade(held), held.link().clone());
+        let (weak, link) = (Arc::downgrade(open_link), open_link.link().clone());
         let watcher = tokio::spawn(watch_link(self.me.clone(), weak, link, idle));
-        held.set_watcher(OwnedTask(watcher));
+        open_link.set_watcher(OwnedTask(watcher));
     }
 
     async fn acquire_exact(
         &self,
         key: &LinkKey,
-        face: &ClientInfo,
+        client_info: &ClientInfo,
     ) -> Result<LinkUse, UpstreamError> {
         for _ in 0..MAX_OPEN_ATTEMPTS {
             let room = match key {
@@ -275,7 +277,7 @@ impl Upstream {
                 LinkKey::Variant(_) if !self.is_shared() => IdleEviction::Forbidden,
                 _ => IdleEviction::Allowed,
             };
-            match self.find_link(key, face, room)? {
+            match self.find_link(key, client_info, room)? {
                 PooledLink::Open(using) => return Ok(using),
                 PooledLink::Opening(outcome) => match Box::pin(outcome.wait()).await {
                     Some(outcome) => outcome?,
@@ -300,48 +302,51 @@ impl Upstream {
         }
     }
 
-    fn discard_link(&self, held: &Arc<OpenLink>, reason: &str) {
-        self.discard_link_with_note(held, reason, reason);
+    fn discard_link(&self, open_link: &Arc<OpenLink>, reason: &str) {
+        self.discard_link_with_note(open_link, reason, reason);
     }
 
-    fn discard_link_with_note(&self, held: &Arc<OpenLink>, reason: &str, noted: &str) {
+    fn discard_link_with_note(&self, open_link: &Arc<OpenLink>, reason: &str, noted: &str) {
         {
-            let mut life = self.lifecycle();
-            if !life.is_current(held) {
+            let mut lifecycle = self.lifecycle();
+            if !lifecycle.is_current(open_link) {
                 return;
             }
-            life.slots.insert(held.key().clone(), LinkSlot::Lost);
-            if *held.key() == LinkKey::Main && reason != EXPIRED {
-                life.backoff
-                    .record_end(Instant::now(), held.uptime(), random_fraction());
+            lifecycle
+                .slots
+                .insert(open_link.key().clone(), LinkSlot::Lost);
+            if *open_link.key() == LinkKey::Main && reason != EXPIRED {
+                lifecycle
+                    .backoff
+                    .record_end(Instant::now(), open_link.uptime(), random_fraction());
             }
-            life.record_error(&noted);
+            lifecycle.record_error(&noted);
         }
-        self.finish_discard(Arc::clone(held), reason);
+        self.finish_discard(Arc::clone(open_link), reason);
     }
 
-    fn close_if_idle(&self, held: &Arc<OpenLink>, idle: Duration) -> bool {
+    fn close_if_idle(&self, open_link: &Arc<OpenLink>, idle: Duration) -> bool {
         {
-            let mut life = self.lifecycle();
-            if !life.is_current(held) {
+            let mut lifecycle = self.lifecycle();
+            if !lifecycle.is_current(open_link) {
                 return true;
             }
-            if !held.is_idle() || held.last_used().elapsed() < idle {
+            if !open_link.is_idle() || open_link.last_used().elapsed() < idle {
                 return false;
             }
-            life.slots.remove(held.key());
+            lifecycle.slots.remove(open_link.key());
         }
-        self.finish_discard(Arc::clone(held), IDLE);
+        self.finish_discard(Arc::clone(open_link), IDLE);
         true
     }
 
-    fn finish_discard(&self, held: Arc<OpenLink>, reason: &str) {
+    fn finish_discard(&self, open_link: Arc<OpenLink>, reason: &str) {
         let lost = UpstreamChange::Lost {
-            key: held.key().clone(),
+            key: open_link.key().clone(),
             reason: reason.to_owned(),
             unused: reason == IDLE || reason == EVICTED,
         };
-        self.close_in_background(held);
+        self.close_in_background(open_link);
         self.notify_change();
         self.report_change(lost);
     }
@@ -349,16 +354,16 @@ impl Upstream {
 
 async fn watch_link(
     upstream: Weak<Upstream>,
-    held: Weak<OpenLink>,
+    open_link: Weak<OpenLink>,
     link: ServerConnection,
     idle: Option<Duration>,
 ) {
     loop {
-        let due = match (idle, held.upgrade()) {
+        let due = match (idle, open_link.upgrade()) {
             (_, None) => return,
             (None, Some(_)) => None,
-            (Some(idle), Some(held)) if !held.is_idle() => Some(Instant::now() + idle),
-            (Some(idle), Some(held)) => Some(held.last_used() + idle),
+            (Some(idle), Some(open_link)) if !open_link.is_idle() => Some(Instant::now() + idle),
+            (Some(idle), Some(open_link)) => Some(open_link.last_used() + idle),
         };
         let passed = async {
             match due {
@@ -370,14 +375,14 @@ async fn watch_link(
             () = link.closed() => true,
             () = passed => false,
         };
-        let (Some(upstream), Some(held)) = (upstream.upgrade(), held.upgrade()) else {
+        let (Some(upstream), Some(open_link)) = (upstream.upgrade(), open_link.upgrade()) else {
             return;
         };
         if ended {
-            upstream.on_link_lost(&held, link.exit_status().await);
+            upstream.on_link_lost(&open_link, link.exit_status().await);
             return;
         }
-        if idle.is_some_and(|idle| upstream.close_if_idle(&held, idle)) {
+        if idle.is_some_and(|idle| upstream.close_if_idle(&open_link, idle)) {
             return;
         }
     }

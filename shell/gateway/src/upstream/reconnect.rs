@@ -37,11 +37,11 @@ impl Upstream {
 
     fn next_step(&self) -> NextStep {
         {
-            let life = self.lifecycle();
-            if life.permanent_failure.is_some() {
+            let lifecycle = self.lifecycle();
+            if lifecycle.permanent_failure.is_some() {
                 return NextStep::Change;
             }
-            if let Some(wait) = life.backoff.reconnect_wait(Instant::now()) {
+            if let Some(wait) = lifecycle.backoff.reconnect_wait(Instant::now()) {
                 return NextStep::Wait(wait);
             }
         }

@@ -154,15 +154,13 @@ impl Upstream {
         on_expired: OnSessionExpired,
     ) -> Result<RpcResult, UpstreamError> {
         let LinkRoute {
-            key,
-            client_info: face,
-            ..
+            key, client_info, ..
         } = route;
         let stands = request.method == LISTEN;
         let mut trial = self.admit(key, route.principal, stands)?;
         let limit = request.timeout.unwrap_or(self.settings.timeouts.request);
         request.timeout = Some(limit);
-        let mut using = self.acquire(key, face).await?;
+        let mut using = self.acquire(key, client_info).await?;
         let _turns = if stands {
             None
         } else {
@@ -174,7 +172,7 @@ impl Upstream {
         };
         // The link may have ended while the request waited.
         if using.open_link().has_ended() {
-            using = self.acquire(key, face).await?;
+            using = self.acquire(key, client_info).await?;
         }
         if stands {
             using.mark_long_lived(route.keeps_link_open);
@@ -194,7 +192,7 @@ impl Upstream {
                 let server = Arc::clone(self.name.as_arc());
                 return Err(UpstreamError::SessionExpired { server, was_sent });
             }
-            using = self.acquire(key, face).await?;
+            using = self.acquire(key, client_info).await?;
             if stands {
                 using.mark_long_lived(route.keeps_link_open);
             }
@@ -269,11 +267,11 @@ impl Upstream {
             }
         })?;
         let admission = {
-            let mut life = self.lifecycle();
+            let mut lifecycle = self.lifecycle();
             if stands {
-                life.breaker.admit_long_lived(now)
+                lifecycle.breaker.admit_long_lived(now)
             } else {
-                life.breaker.admit(now)
+                lifecycle.breaker.admit(now)
             }
         };
         match admission {
@@ -330,12 +328,12 @@ impl Upstream {
     }
 
     /// The error that the caller gets for a failure of a link.
-    fn classify_failure(&self, held: &Arc<OpenLink>, error: McpError) -> UpstreamError {
-        if held.has_ended() {
-            self.on_link_error(held, &error);
+    fn classify_failure(&self, open_link: &Arc<OpenLink>, error: McpError) -> UpstreamError {
+        if open_link.has_ended() {
+            self.on_link_error(open_link, &error);
         }
         if matches!(error, McpError::SessionExpired { .. }) {
-            self.on_session_expired(held);
+            self.on_session_expired(open_link);
         }
         let server = Arc::clone(self.name.as_arc());
         let source = Arc::new(error);
@@ -398,41 +396,41 @@ impl AdmittedRequest<'_> {
             principal.record_success();
         }
         let news = {
-            let mut life = self.upstream.lifecycle();
-            life.last_request_failed = false;
-            life.breaker.record_success()
+            let mut lifecycle = self.upstream.lifecycle();
+            lifecycle.last_request_failed = false;
+            lifecycle.breaker.record_success()
         };
         if news {
             self.upstream.notify_change();
         }
     }
 
-    fn record_failure(&mut self, held: &Arc<OpenLink>, error: &McpError) {
+    fn record_failure(&mut self, open_link: &Arc<OpenLink>, error: &McpError) {
         let upstream = self.upstream;
         let now = Instant::now();
-        let is_own = matches!(held.key(), LinkKey::Conversation(_));
+        let is_own = matches!(open_link.key(), LinkKey::Conversation(_));
         let of_principal = self.principal.as_mut().map(|it| it.record_failure(now));
         let trips = {
-            let mut life = upstream.lifecycle();
-            life.record_error(error);
-            life.last_request_failed = true;
+            let mut lifecycle = upstream.lifecycle();
+            lifecycle.record_error(error);
+            lifecycle.last_request_failed = true;
             // The trial request decides, whichever principal sent it.
             let is_trial = self.admission == Admission::Trial;
             match of_principal {
-                _ if is_trial => life.breaker.record_failure(now),
-                Some(failure) if failure.is_server_fault => life.breaker.open(now),
+                _ if is_trial => lifecycle.breaker.record_failure(now),
+                Some(failure) if failure.is_server_fault => lifecycle.breaker.open(now),
                 // The failure of one principal or one conversation does not block the others.
                 Some(_) => false,
                 None if is_own => false,
-                None => life.breaker.record_failure(now),
+                None => lifecycle.breaker.record_failure(now),
             }
         };
         let is_only_theirs =
             |it: FailureEffect| it.opens_breaker && (is_own || it.is_only_principal);
         let is_lost = trips || of_principal.is_some_and(is_only_theirs);
         // A program that hangs does not recover on its own.
-        if is_lost && held.is_channel() {
-            upstream.drop_failing_link(held);
+        if is_lost && open_link.is_channel() {
+            upstream.drop_failing_link(open_link);
         }
         upstream.notify_change();
     }

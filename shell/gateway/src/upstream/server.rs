@@ -56,13 +56,13 @@ impl Upstream {
     pub fn with_client_info(
         settings: Arc<ServerSettings>,
         hearing: Arc<dyn UpstreamObserver>,
-        face: ClientInfo,
+        client_info: ClientInfo,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
             name: ServerName::new(settings.name.as_str()),
             limits: limits(&settings),
-            client_info: ArcSwap::from_pointee(face),
+            client_info: ArcSwap::from_pointee(client_info),
             agent_era: ArcSwapOption::empty(),
             observer: hearing,
             lifecycle: Mutex::new(Lifecycle::new(&settings)),
@@ -103,8 +103,8 @@ impl Upstream {
 
     /// Presents the only agent over the main link, with its capabilities and its era, from the next time the link
     /// is opened.
-    pub fn set_client_info(&self, face: &ClientInfo, era: Era) {
-        self.client_info.store(Arc::new(face.clone()));
+    pub fn set_client_info(&self, client_info: &ClientInfo, era: Era) {
+        self.client_info.store(Arc::new(client_info.clone()));
         self.agent_era.store(Some(Arc::new(era)));
     }
 
@@ -118,10 +118,10 @@ impl Upstream {
     /// the main link.
     #[must_use]
     pub fn description_for(&self, era: Era) -> Option<Arc<ServerDescription>> {
-        let life = self.lifecycle();
-        match (&life.handshake, era) {
+        let lifecycle = self.lifecycle();
+        match (&lifecycle.handshake, era) {
             (Some(HandshakeSupport::Supported(said)), Era::Handshake) => Some(Arc::clone(said)),
-            _ => life.description.clone(),
+            _ => lifecycle.description.clone(),
         }
     }
 
@@ -161,7 +161,7 @@ impl Upstream {
     pub(crate) fn is_streaming(&self) -> bool {
         self.lifecycle()
             .open_links()
-            .any(|held| held.link().is_streaming())
+            .any(|open_link| open_link.link().is_streaming())
     }
 
     /// The share of its `concurrency` that is in use, from 0 to 1.
@@ -176,19 +176,25 @@ impl Upstream {
     #[must_use]
     pub fn status(&self) -> UpstreamStatus {
         let latency = self.latency.load(Ordering::Relaxed);
-        let life = self.lifecycle();
-        let description = life.description.as_ref();
+        let lifecycle = self.lifecycle();
+        let description = lifecycle.description.as_ref();
         UpstreamStatus {
-            health: life.health,
-            since: life.since,
-            links: life.open_links().count(),
-            in_flight: life.open_links().map(|held| held.in_flight()).sum(),
-            restarts: life.restarts,
-            breaker: life.breaker.status(Instant::now()),
-            last_error: life.last_error.clone(),
+            health: lifecycle.health,
+            since: lifecycle.since,
+            links: lifecycle.open_links().count(),
+            in_flight: lifecycle
+                .open_links()
+                .map(|open_link| open_link.in_flight())
+                .sum(),
+            restarts: lifecycle.restarts,
+            breaker: lifecycle.breaker.status(Instant::now()),
+            last_error: lifecycle.last_error.clone(),
             era: description.map(|it| it.era),
             protocol_version: description.map(|it| it.protocol_version.clone()),
-            pids: life.open_links().filter_map(|held| held.pid()).collect(),
+            pids: lifecycle
+                .open_links()
+                .filter_map(|open_link| open_link.pid())
+                .collect(),
             latency: (latency > 0).then(|| Duration::from_micros(latency)),
         }
     }
@@ -196,10 +202,10 @@ impl Upstream {
     /// Forgets failures, so that the next request, or the keeper at once, tries again.
     pub fn retry(&self) {
         {
-            let mut life = self.lifecycle();
-            life.permanent_failure = None;
-            life.backoff.reset();
-            life.breaker.allow_trial(Instant::now());
+            let mut lifecycle = self.lifecycle();
+            lifecycle.permanent_failure = None;
+            lifecycle.backoff.reset();
+            lifecycle.breaker.allow_trial(Instant::now());
         }
         self.principals.allow_trials(Instant::now());
         self.notify_change();
@@ -209,13 +215,13 @@ impl Upstream {
     pub async fn close(&self) {
         drop(lock(&self.reconnect_task).take());
         let slots = {
-            let mut life = self.lifecycle();
-            life.closed = true;
-            std::mem::take(&mut life.slots)
+            let mut lifecycle = self.lifecycle();
+            lifecycle.closed = true;
+            std::mem::take(&mut lifecycle.slots)
         };
         for slot in slots.into_values() {
             match slot {
-                LinkSlot::Open(held) => self.close_in_background(held),
+                LinkSlot::Open(open_link) => self.close_in_background(open_link),
                 // An attempt is cancelled when it is dropped.
                 LinkSlot::Opening(_) | LinkSlot::Lost => {}
             }

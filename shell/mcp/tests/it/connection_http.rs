@@ -220,9 +220,9 @@ async fn ask_stateless(
     params: Option<&RawValue>,
 ) -> RequestResult {
     let params = with_client_meta(params, &client_info());
-    let mut asking = tool_call(Some(&params), 5000);
-    asking.method = method;
-    link.ask(asking).await
+    let mut mcp_request = tool_call(Some(&params), 5000);
+    mcp_request.method = method;
+    link.ask(mcp_request).await
 }
 
 #[tokio::test]

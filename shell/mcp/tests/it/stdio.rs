@@ -33,7 +33,7 @@ async fn a_handshake_server_is_listed_byte_for_byte() {
         r#"{"version":"1","name":"fixture","title":"F"}"#
     );
     assert_eq!(server.capabilities.unwrap().get(), r#"{ "tools":{}}"#);
-    assert!(server.opening.get().contains(r#""x-extra":1.0,"#));
+    assert!(server.connect_request.get().contains(r#""x-extra":1.0,"#));
     client.close().await;
 }
 

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use toolwarden_settings::ListenSettings;
 
-use crate::identity::{OriginError, Site};
+use crate::identity::{AllowedHosts, OriginError};
 
 fn listen(address: &str) -> ListenSettings {
     ListenSettings {
@@ -20,8 +20,8 @@ fn listen(address: &str) -> ListenSettings {
     }
 }
 
-fn site(listen: &ListenSettings) -> Site {
-    Site::new(listen, listen.address).unwrap()
+fn allowed_hosts(listen: &ListenSettings) -> AllowedHosts {
+    AllowedHosts::new(listen, listen.address).unwrap()
 }
 
 fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
@@ -33,10 +33,10 @@ fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
 }
 
 /// `""` where it passes, else the name of the header that does not.
-fn refused(site: &Site, host: &str, origin: Option<&str>) -> &'static str {
+fn refused(allowed_hosts: &AllowedHosts, host: &str, origin: Option<&str>) -> &'static str {
     let mut sent = vec![(HOST, host)];
     sent.extend(origin.map(|origin| (ORIGIN, origin)));
-    match site.check(&headers(&sent)) {
+    match allowed_hosts.check(&headers(&sent)) {
         Ok(()) => "",
         Err(OriginError::Host { .. }) => "host",
         Err(OriginError::Origin { .. }) => "origin",
@@ -45,7 +45,7 @@ fn refused(site: &Site, host: &str, origin: Option<&str>) -> &'static str {
 
 #[test]
 fn a_loopback_gateway_answers_to_loopback_names() {
-    let site = site(&listen("127.0.0.1:8080"));
+    let allowed_hosts = allowed_hosts(&listen("127.0.0.1:8080"));
     for (host, origin, expected) in [
         ("localhost:8080", None, ""),
         ("LocalHost.:8080", None, ""),
@@ -80,17 +80,21 @@ fn a_loopback_gateway_answers_to_loopback_names() {
         ("localhost:8080", Some(""), "origin"),
         ("localhost:8080", Some("file://"), "origin"),
     ] {
-        assert_eq!(refused(&site, host, origin), expected, "{host} {origin:?}");
+        assert_eq!(
+            refused(&allowed_hosts, host, origin),
+            expected,
+            "{host} {origin:?}"
+        );
     }
-    assert!(site.check(&HeaderMap::new()).is_err());
+    assert!(allowed_hosts.check(&HeaderMap::new()).is_err());
     let twice = headers(&[(HOST, "localhost:8080"), (HOST, "localhost:8080")]);
-    assert!(site.check(&twice).is_err());
+    assert!(allowed_hosts.check(&twice).is_err());
     let twice = headers(&[
         (HOST, "localhost:8080"),
         (ORIGIN, "http://localhost"),
         (ORIGIN, "http://evil.example"),
     ]);
-    assert!(site.check(&twice).is_err());
+    assert!(allowed_hosts.check(&twice).is_err());
 }
 
 #[test]
@@ -102,7 +106,7 @@ fn a_gateway_for_others_answers_to_what_it_is_told() {
         "vscode-webview://x".to_owned(),
     ];
     listen.public_url = Some("https://gw.example/base/".to_owned());
-    let site = site(&listen);
+    let allowed_hosts = allowed_hosts(&listen);
     for (host, origin, expected) in [
         ("tools.example", None, ""),
         ("tools.example:1234", Some("https://app.example"), ""),
@@ -123,7 +127,11 @@ fn a_gateway_for_others_answers_to_what_it_is_told() {
         ("tools.example", Some("http://localhost:3000"), "origin"),
         ("tools.example", Some("http://app.example"), "origin"),
     ] {
-        assert_eq!(refused(&site, host, origin), expected, "{host} {origin:?}");
+        assert_eq!(
+            refused(&allowed_hosts, host, origin),
+            expected,
+            "{host} {origin:?}"
+        );
     }
 }
 
@@ -131,21 +139,27 @@ fn a_gateway_for_others_answers_to_what_it_is_told() {
 fn the_base_url_is_the_public_one_or_the_one_used() {
     let mut listen = listen("127.0.0.1:8080");
     let sent = headers(&[(HOST, "localhost:8080")]);
-    assert_eq!(site(&listen).base_url(&sent), "http://localhost:8080");
     assert_eq!(
-        site(&listen).base_url(&HeaderMap::new()),
+        allowed_hosts(&listen).base_url(&sent),
+        "http://localhost:8080"
+    );
+    assert_eq!(
+        allowed_hosts(&listen).base_url(&HeaderMap::new()),
         "http://127.0.0.1:8080"
     );
     listen.public_url = Some("https://gw.example/".to_owned());
-    assert_eq!(site(&listen).base_url(&sent), "https://gw.example");
+    assert_eq!(allowed_hosts(&listen).base_url(&sent), "https://gw.example");
 }
 
 #[test]
 fn mistakes_in_the_settings_are_told() {
     let mut listen = listen("127.0.0.1:8080");
     listen.hosts = vec!["https://gw.example".to_owned()];
-    let message =
-        |listen: &ListenSettings| Site::new(listen, listen.address).unwrap_err().to_string();
+    let message = |listen: &ListenSettings| {
+        AllowedHosts::new(listen, listen.address)
+            .unwrap_err()
+            .to_string()
+    };
     assert_eq!(
         message(&listen),
         "`https://gw.example` is not a host: write a name or an address, with or without a port"
@@ -166,8 +180,10 @@ fn mistakes_in_the_settings_are_told() {
 
 #[tokio::test]
 async fn a_refusal_names_the_remedy() {
-    let site = site(&listen("127.0.0.1:8080"));
-    let refusal = site.check(&headers(&[(HOST, "evil.example")])).unwrap_err();
+    let allowed_hosts = allowed_hosts(&listen("127.0.0.1:8080"));
+    let refusal = allowed_hosts
+        .check(&headers(&[(HOST, "evil.example")]))
+        .unwrap_err();
     let response = refusal.response();
     assert_eq!(response.status(), 403);
     let body = axum::body::to_bytes(response.into_body(), 10_000).await;

@@ -27,17 +27,17 @@ fn nervous(settings: ServerSettings) -> ServerSettings {
 
 #[tokio::test]
 async fn time_outs_open_it_and_one_request_tries_again() {
-    let site = TestHttpServer::open().await;
-    let (server, diary) = upstream(nervous(shared(site.endpoint())));
+    let allowed_hosts = TestHttpServer::open().await;
+    let (server, diary) = upstream(nervous(shared(allowed_hosts.endpoint())));
     let main = LinkKey::Main;
     call(&server, &main, "t").await.unwrap();
-    site.behavior.hangs.store(true, Ordering::Release);
+    allowed_hosts.behavior.hangs.store(true, Ordering::Release);
     for health in [UpstreamHealth::Degraded, UpstreamHealth::Down] {
         let error = call_within(&server, &main, "t", SOON).await.unwrap_err();
         assert!(matches!(error, UpstreamError::Timeout { .. }), "{error}");
         assert_eq!(server.status().health, health);
     }
-    let sent = site.behavior.count("tools/call");
+    let sent = allowed_hosts.behavior.count("tools/call");
     let began = Instant::now();
     let error = call(&server, &main, "t").await.unwrap_err();
     assert!(began.elapsed() < Duration::from_millis(50));
@@ -46,7 +46,7 @@ async fn time_outs_open_it_and_one_request_tries_again() {
         "{error}"
     );
     assert!(error.retry_after().unwrap() <= PAUSE);
-    assert_eq!(site.behavior.count("tools/call"), sent);
+    assert_eq!(allowed_hosts.behavior.count("tools/call"), sent);
 
     tokio::time::sleep(PAUSE).await;
     assert_eq!(server.status().breaker, BreakerStatus::HalfOpen);
@@ -54,7 +54,7 @@ async fn time_outs_open_it_and_one_request_tries_again() {
     let trial = call_within(&server, &main, "t", SOON);
     let other = async {
         until("the trial is sent", || {
-            site.behavior.count("tools/call") > sent
+            allowed_hosts.behavior.count("tools/call") > sent
         })
         .await;
         call(&server, &main, "t").await
@@ -68,7 +68,7 @@ async fn time_outs_open_it_and_one_request_tries_again() {
     ));
 
     tokio::time::sleep(PAUSE).await;
-    site.behavior.hangs.store(false, Ordering::Release);
+    allowed_hosts.behavior.hangs.store(false, Ordering::Release);
     call(&server, &main, "t").await.unwrap();
     let status = server.status();
     assert_eq!(
@@ -83,8 +83,8 @@ async fn time_outs_open_it_and_one_request_tries_again() {
 
 #[tokio::test]
 async fn errors_of_the_server_are_answers_and_refusals_of_a_request_no_failures() {
-    let site = TestHttpServer::open().await;
-    let (server, _) = upstream(nervous(shared(site.endpoint())));
+    let allowed_hosts = TestHttpServer::open().await;
+    let (server, _) = upstream(nervous(shared(allowed_hosts.endpoint())));
     for _ in 0..5 {
         let request = McpRequest::new("no/such/method", None);
         let (key, info) = (LinkKey::Main, agent());
@@ -92,12 +92,12 @@ async fn errors_of_the_server_are_answers_and_refusals_of_a_request_no_failures(
         let answer = answer.unwrap();
         assert_eq!(answer.unwrap_err().code, -32601);
     }
-    site.behavior.refuses.store(422, Ordering::Release);
+    allowed_hosts.behavior.refuses.store(422, Ordering::Release);
     for _ in 0..5 {
         let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
         assert!(matches!(error, UpstreamError::Protocol { .. }), "{error}");
     }
-    site.behavior.refuses.store(503, Ordering::Release);
+    allowed_hosts.behavior.refuses.store(503, Ordering::Release);
     for _ in 0..2 {
         let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
         assert!(matches!(error, UpstreamError::Down { .. }), "{error}");
@@ -111,17 +111,17 @@ async fn errors_of_the_server_are_answers_and_refusals_of_a_request_no_failures(
 
 #[tokio::test]
 async fn a_trial_that_is_given_up_leaves_room_for_another() {
-    let site = TestHttpServer::open().await;
-    let (server, _) = upstream(nervous(shared(site.endpoint())));
+    let allowed_hosts = TestHttpServer::open().await;
+    let (server, _) = upstream(nervous(shared(allowed_hosts.endpoint())));
     let main = LinkKey::Main;
-    site.behavior.hangs.store(true, Ordering::Release);
+    allowed_hosts.behavior.hangs.store(true, Ordering::Release);
     for _ in 0..2 {
         call_within(&server, &main, "t", SOON).await.unwrap_err();
     }
     tokio::time::sleep(PAUSE).await;
     let given_up = tokio::time::timeout(Duration::from_millis(50), call(&server, &main, "t"));
     given_up.await.unwrap_err();
-    site.behavior.hangs.store(false, Ordering::Release);
+    allowed_hosts.behavior.hangs.store(false, Ordering::Release);
     call(&server, &main, "t").await.unwrap();
 }
 

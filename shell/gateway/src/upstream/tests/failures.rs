@@ -96,10 +96,11 @@ async fn while_it_waits_nobody_starts_it() {
 
 #[tokio::test]
 async fn an_eager_server_that_is_not_there_yet_is_reached_when_it_is() {
-    let site = TestHttpServer::open().await;
-    let endpoint = site.endpoint();
+    let allowed_hosts = TestHttpServer::open().await;
+    let endpoint = allowed_hosts.endpoint();
     let refused = 503;
-    site.behavior
+    allowed_hosts
+        .behavior
         .refuses
         .store(refused, std::sync::atomic::Ordering::Release);
     let (server, _) = upstream(ServerSettings {
@@ -111,9 +112,13 @@ async fn an_eager_server_that_is_not_there_yet_is_reached_when_it_is() {
         ..shared(endpoint)
     });
     server.keep_open();
-    until("it is tried", || site.behavior.count("initialize") >= 3).await;
+    until("it is tried", || {
+        allowed_hosts.behavior.count("initialize") >= 3
+    })
+    .await;
     assert_eq!(server.status().health, UpstreamHealth::Down);
-    site.behavior
+    allowed_hosts
+        .behavior
         .refuses
         .store(0, std::sync::atomic::Ordering::Release);
     until("it is up", || server.status().health == UpstreamHealth::Up).await;
@@ -122,11 +127,12 @@ async fn an_eager_server_that_is_not_there_yet_is_reached_when_it_is() {
 
 #[tokio::test]
 async fn a_server_that_wants_other_credentials_is_a_permanent_failure() {
-    let site = TestHttpServer::open().await;
-    site.behavior
+    let allowed_hosts = TestHttpServer::open().await;
+    allowed_hosts
+        .behavior
         .refuses
         .store(401, std::sync::atomic::Ordering::Release);
-    let (server, _) = upstream(shared(site.endpoint()));
+    let (server, _) = upstream(shared(allowed_hosts.endpoint()));
     let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
     assert!(matches!(error, UpstreamError::Permanent { .. }), "{error}");
     assert_eq!(server.status().health, UpstreamHealth::Failed);

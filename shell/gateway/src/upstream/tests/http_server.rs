@@ -116,12 +116,12 @@ async fn take(
             if !desk.forgets.load(Ordering::Acquire) {
                 desk.sessions.lock().unwrap().insert(session.clone());
             }
-            let opening = json!({
+            let connect_request = json!({
                 "protocolVersion": message["params"]["protocolVersion"],
                 "capabilities": {},
                 "serverInfo": {"name": "site", "version": "1"},
             });
-            ([("mcp-session-id", session)], result(&id, &opening)).into_response()
+            ([("mcp-session-id", session)], result(&id, &connect_request)).into_response()
         }
         _ if !stateless && !desk.sessions.lock().unwrap().contains(&session(&headers)) => {
             StatusCode::NOT_FOUND.into_response()

@@ -57,7 +57,8 @@ async fn programs_of_conversations_are_apart_and_end_with_them() {
 #[tokio::test]
 async fn the_agent_s_face_is_shown_on_its_own_link_only() {
     let (server, _) = upstream(settings(counter("", None)));
-    let said = |held: &crate::upstream::OpenLink| held.server().instructions.clone().unwrap();
+    let said =
+        |open_link: &crate::upstream::OpenLink| open_link.server().instructions.clone().unwrap();
     let own = server.link(&key("a"), &agent()).await.unwrap();
     let main = server
         .link(&LinkKey::Main, &server.client_info())
@@ -109,8 +110,8 @@ async fn the_longest_idle_link_makes_room_and_one_in_use_does_not() {
     until("both are at work", || server.status().in_flight == 2).await;
     // The main link is closed last.
     call(&server, &key("d"), "t").await.unwrap();
-    let held = server.clone();
-    busy.spawn(async move { call(&held, &key("d"), "work").await.unwrap() });
+    let open_link = server.clone();
+    busy.spawn(async move { call(&open_link, &key("d"), "work").await.unwrap() });
     until("all are at work", || server.status().in_flight == 3).await;
     let error = call(&server, &key("e"), "t").await.unwrap_err();
     let what = BusyReason::Links { limit: 3 };
@@ -156,13 +157,13 @@ async fn a_conversation_that_ends_while_its_link_is_opened_leaves_nothing() {
         .link(&LinkKey::Main, &server.client_info())
         .await
         .unwrap();
-    let opening = tokio::spawn({
+    let connect_request = tokio::spawn({
         let server = server.clone();
         async move { server.link(&key("a"), &agent()).await.map(drop) }
     });
     tokio::time::sleep(Duration::from_millis(5)).await;
     server.close_conversation_link(&key("a"));
-    let error = opening.await.unwrap().unwrap_err();
+    let error = connect_request.await.unwrap().unwrap_err();
     assert!(matches!(error, UpstreamError::Closed { .. }), "{error}");
     assert_eq!(server.status().links, 1);
     server.close().await;

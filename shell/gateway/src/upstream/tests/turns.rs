@@ -12,11 +12,11 @@ use crate::upstream::{BusyReason, LinkKey, UpstreamError};
 
 #[tokio::test]
 async fn requests_wait_for_their_turn() {
-    let site = TestHttpServer::open().await;
-    site.behavior.millis.store(50, Ordering::Release);
+    let allowed_hosts = TestHttpServer::open().await;
+    allowed_hosts.behavior.millis.store(50, Ordering::Release);
     let (server, _) = upstream(ServerSettings {
         concurrency: number(2),
-        ..settings(site.endpoint())
+        ..settings(allowed_hosts.endpoint())
     });
     let mut calls = tokio::task::JoinSet::new();
     for name in ["a", "b", "c", "a", "b", "c"] {
@@ -24,25 +24,28 @@ async fn requests_wait_for_their_turn() {
         calls.spawn(async move { call(&server, &key(name), "t").await.unwrap() });
     }
     calls.join_all().await;
-    assert_eq!(site.behavior.most.load(Ordering::Acquire), 2);
+    assert_eq!(allowed_hosts.behavior.most.load(Ordering::Acquire), 2);
     assert!(server.status().latency.unwrap() >= Duration::from_millis(50));
     assert_eq!(server.status().in_flight, 0);
 }
 
 #[tokio::test]
 async fn whoever_waits_too_long_is_told_and_whoever_gives_up_gives_way() {
-    let site = TestHttpServer::open().await;
+    let allowed_hosts = TestHttpServer::open().await;
     let (server, _) = upstream(ServerSettings {
         concurrency: number(1),
-        ..shared(site.endpoint())
+        ..shared(allowed_hosts.endpoint())
     });
     let main = LinkKey::Main;
-    site.behavior.hangs.store(true, Ordering::Release);
+    allowed_hosts.behavior.hangs.store(true, Ordering::Release);
     let hung = tokio::spawn({
         let server = server.clone();
         async move { call(&server, &LinkKey::Main, "t").await }
     });
-    until("it hangs", || site.behavior.count("tools/call") == 1).await;
+    until("it hangs", || {
+        allowed_hosts.behavior.count("tools/call") == 1
+    })
+    .await;
     let soon = Some(Duration::from_millis(50));
     let error = call_within(&server, &main, "t", soon).await.unwrap_err();
     let what = BusyReason::Requests { limit: 1 };
@@ -51,7 +54,7 @@ async fn whoever_waits_too_long_is_told_and_whoever_gives_up_gives_way() {
         "{error}"
     );
     assert!(error.retry_after().is_some());
-    site.behavior.hangs.store(false, Ordering::Release);
+    allowed_hosts.behavior.hangs.store(false, Ordering::Release);
     hung.abort();
     call(&server, &main, "t").await.unwrap();
 }

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_gateway::api::openapi_document;
 
-use super::fixture::{Site, Who};
+use super::fixture::{AllowedHosts, Who};
 
 /// Paths of the document with something in place of what they name.
 fn paths() -> Vec<(String, String, Value)> {
@@ -21,10 +21,12 @@ fn paths() -> Vec<(String, String, Value)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unauthenticated_callers_get_a_challenge() {
-    let site = Site::start().await;
+    let allowed_hosts = AllowedHosts::start().await;
     for (method, path, operation) in paths() {
         let open = operation["security"] == json!([]);
-        let (status, headers, text) = site.send(Who::Anonymous, &method, &path, None).await;
+        let (status, headers, text) = allowed_hosts
+            .send(Who::Anonymous, &method, &path, None)
+            .await;
         if open {
             assert!([200, 503].contains(&status), "{method} {path}: {status}");
             continue;
@@ -44,16 +46,16 @@ async fn unauthenticated_callers_get_a_challenge() {
             })
         );
     }
-    site.stop().await;
+    allowed_hosts.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn admin_routes_refuse_other_callers() {
-    let site = Site::start().await;
+    let allowed_hosts = AllowedHosts::start().await;
     let mut refused = 0;
     for (method, path, operation) in paths() {
         let is_admins = operation["description"].is_string();
-        let (status, answer) = site.ask(Who::Ann, &method, &path, None).await;
+        let (status, answer) = allowed_hosts.ask(Who::Ann, &method, &path, None).await;
         assert_eq!(is_admins, status == 403, "{method} {path}: {answer}");
         if is_admins {
             refused += 1;
@@ -76,30 +78,37 @@ async fn admin_routes_refuse_other_callers() {
             "look at sessions for other callers",
         ),
     ] {
-        let (status, answer) = site.get(Who::Ann, path).await;
+        let (status, answer) = allowed_hosts.get(Who::Ann, path).await;
         assert_eq!(status, 403, "{path}");
         let message = format!("only administrators of the gateway may {what}");
         assert_eq!(answer["error"]["message"], message.as_str());
-        let (status, _) = site.get(Who::Root, path).await;
+        let (status, _) = allowed_hosts.get(Who::Root, path).await;
         assert_eq!(status, 200, "{path}");
     }
     let decide = json!({"tool": "shop__echo", "principal": "bob"});
-    let (status, _) = site.post(Who::Ann, "/api/v1/decide", decide.clone()).await;
+    let (status, _) = allowed_hosts
+        .post(Who::Ann, "/api/v1/decide", decide.clone())
+        .await;
     assert_eq!(status, 403);
-    let (status, _) = site.post(Who::Root, "/api/v1/decide", decide).await;
+    let (status, _) = allowed_hosts
+        .post(Who::Root, "/api/v1/decide", decide)
+        .await;
     assert_eq!(status, 200);
-    let records = site.root("/api/v1/audit?code=not_admin").await;
+    let records = allowed_hosts.root("/api/v1/audit?code=not_admin").await;
     let records = records["records"].as_array().unwrap();
     assert!(records.len() > 3, "{records:?}");
     assert!(records.iter().all(|it| it["principal"] == "ann"));
-    site.stop().await;
+    allowed_hosts.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_open_where_anonymous_callers_are() {
-    let site =
-        Site::start_with(json!({"identity": {"anonymous": "guest", "admins": ["guest"]}})).await;
-    let (status, headers, text) = site.send(Who::Anonymous, "GET", "/metrics", None).await;
+    let allowed_hosts =
+        AllowedHosts::start_with(json!({"identity": {"anonymous": "guest", "admins": ["guest"]}}))
+            .await;
+    let (status, headers, text) = allowed_hosts
+        .send(Who::Anonymous, "GET", "/metrics", None)
+        .await;
     assert_eq!(status, 200);
     assert_eq!(
         headers["content-type"],
@@ -110,5 +119,5 @@ async fn metrics_are_open_where_anonymous_callers_are() {
         "{text}"
     );
     assert!(text.ends_with("# EOF\n"));
-    site.stop().await;
+    allowed_hosts.stop().await;
 }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use toolwarden_gateway::api::openapi_document;
 use toolwarden_testkit::{Registry, installed};
 
-use super::fixture::{Site, Who};
+use super::fixture::{AllowedHosts, Who};
 
 /// Every operation with a request that it answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_operation_of_the_document_answers() {
-    let site = Site::start().await;
-    let (_, allowed) = site
+    let allowed_hosts = AllowedHosts::start().await;
+    let (_, allowed) = allowed_hosts
         .post(
             Who::Root,
             "/api/v1/decide",
@@ -19,18 +19,23 @@ async fn every_operation_of_the_document_answers() {
         )
         .await;
     let call = allowed["call"].clone();
-    site.post(
-        Who::Root,
-        "/api/v1/complete",
-        json!({"call": call, "outcome": "succeeded"}),
-    )
-    .await;
+    allowed_hosts
+        .post(
+            Who::Root,
+            "/api/v1/complete",
+            json!({"call": call, "outcome": "succeeded"}),
+        )
+        .await;
     let moving = json!({"tool": "shop__search_orders", "session": "s", "groups": ["read"]});
-    let (_, allowed) = site.post(Who::Root, "/api/v1/decide", moving).await;
+    let (_, allowed) = allowed_hosts
+        .post(Who::Root, "/api/v1/decide", moving)
+        .await;
     let result = json!({"orders": [], "matches": 0});
     let told = json!({"call": allowed["call"], "outcome": "succeeded", "result": result});
-    site.post(Who::Root, "/api/v1/complete", told).await;
-    let alert = site.drift().await;
+    allowed_hosts
+        .post(Who::Root, "/api/v1/complete", told)
+        .await;
+    let alert = allowed_hosts.drift().await;
     let id = alert["id"].as_str().unwrap();
     for path in [
         "/api/v1/tools",
@@ -57,7 +62,7 @@ async fn every_operation_of_the_document_answers() {
         "/api/v1/version",
         "/metrics",
     ] {
-        site.root(path).await;
+        allowed_hosts.root(path).await;
     }
     for (path, body) in [
         ("/api/v1/servers/shop/retry", json!({})),
@@ -67,18 +72,18 @@ async fn every_operation_of_the_document_answers() {
         ),
         ("/api/v1/audit/verify", json!({})),
     ] {
-        let (status, answer) = site.post(Who::Root, path, body).await;
+        let (status, answer) = allowed_hosts.post(Who::Root, path, body).await;
         assert_eq!(status, 200, "{path}: {answer}");
     }
-    let (status, answer) = site
+    let (status, answer) = allowed_hosts
         .ask(Who::Root, "DELETE", "/api/v1/sessions/s", None)
         .await;
     assert_eq!(status, 200, "{answer}");
 
     let document = openapi_document();
-    assert_eq!(site.asked(), operations(&document));
-    assert_eq!(site.root("/api/v1/openapi.json").await, document);
-    site.stop().await;
+    assert_eq!(allowed_hosts.asked(), operations(&document));
+    assert_eq!(allowed_hosts.root("/api/v1/openapi.json").await, document);
+    allowed_hosts.stop().await;
 }
 
 #[test]

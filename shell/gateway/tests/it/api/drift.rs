@@ -1,17 +1,17 @@
 use serde_json::{Value, json};
 
-use super::fixture::{Site, Who};
+use super::fixture::{AllowedHosts, Who};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_drifted_waits_until_it_is_approved() {
-    let site = Site::start().await;
-    let alert = site.drift().await;
+    let allowed_hosts = AllowedHosts::start().await;
+    let alert = allowed_hosts.drift().await;
     let id = alert["id"].as_str().unwrap();
     assert_eq!(
         (&alert["server"], &alert["tool"], &alert["status"]),
         (&json!("shop"), &json!("refund_order"), &json!("open"))
     );
-    let changes = site.root("/api/v1/changes?server=shop").await;
+    let changes = allowed_hosts.root("/api/v1/changes?server=shop").await;
     let waiting = &changes["changes"][0];
     assert_eq!(
         (&waiting["kind"], &waiting["alerts"]),
@@ -34,7 +34,7 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
     );
 
     // A caller that may otherwise call it gets the reason.
-    let explained = site
+    let explained = allowed_hosts
         .root("/api/v1/explain?tool=shop__refund_order&principal=ann&groups=write")
         .await;
     assert_eq!(
@@ -69,7 +69,7 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
     );
     assert_eq!(gates[1]["code"], "quarantined");
     let call = json!({"tool": "shop__refund_order", "groups": ["write"]});
-    let (_, denied) = site.post(Who::Ann, "/api/v1/decide", call).await;
+    let (_, denied) = allowed_hosts.post(Who::Ann, "/api/v1/decide", call).await;
     assert_eq!(denied["code"], "quarantined");
 
     for (path, found) in [
@@ -82,12 +82,14 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
         ("/api/v1/alerts?status=approved", 0),
         ("/api/v1/alerts?since=2999-01-01T00:00:00Z", 0),
     ] {
-        assert_eq!(site.root(path).await["count"], found, "{path}");
+        assert_eq!(allowed_hosts.root(path).await["count"], found, "{path}");
     }
-    let deliveries = site.root(&format!("/api/v1/alerts/{id}/deliveries")).await;
+    let deliveries = allowed_hosts
+        .root(&format!("/api/v1/alerts/{id}/deliveries"))
+        .await;
     assert_eq!(deliveries["deliveries"], json!([]));
 
-    let (status, answer) = site
+    let (status, answer) = allowed_hosts
         .post(
             Who::Root,
             "/api/v1/approve",
@@ -103,7 +105,7 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
     );
     let body =
         json!({"server": "shop", "tools": ["refund_order"], "reason": "agreed with the shop"});
-    let (status, answer) = site.post(Who::Root, "/api/v1/approve", body).await;
+    let (status, answer) = allowed_hosts.post(Who::Root, "/api/v1/approve", body).await;
     assert_eq!(status, 200, "{answer}");
     assert_eq!(
         answer["approved"],
@@ -111,10 +113,15 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
     );
 
     // It is back with the response, not some time later.
-    let tool = site.root("/api/v1/tools/shop__refund_order").await;
+    let tool = allowed_hosts.root("/api/v1/tools/shop__refund_order").await;
     assert_eq!(tool["tool"]["treatment"]["kind"], "serve");
-    assert_eq!(site.root("/api/v1/changes").await["changes"], json!([]));
-    let history = site.root("/api/v1/baselines/shop/refund_order").await;
+    assert_eq!(
+        allowed_hosts.root("/api/v1/changes").await["changes"],
+        json!([])
+    );
+    let history = allowed_hosts
+        .root("/api/v1/baselines/shop/refund_order")
+        .await;
     let last = &history["baseline"];
     assert_eq!(last["approved"]["by"], "root");
     assert_eq!(last["approved"]["why"], "agreed with the shop");
@@ -126,14 +133,14 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
             .unwrap()
             .contains("<IMPORTANT>")
     );
-    let baselines = site.root("/api/v1/baselines?server=shop").await;
+    let baselines = allowed_hosts.root("/api/v1/baselines?server=shop").await;
     assert!(baselines["baselines"].as_array().unwrap().len() >= 7);
-    site.stop().await;
+    allowed_hosts.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_of_text_are_approved_in_one_request() {
-    let site = Site::start().await;
+    let allowed_hosts = AllowedHosts::start().await;
     let tool = |words: &str| {
         let tool = |name: &str| {
             json!({"name": name, "description": format!("{name} {words}"),
@@ -141,12 +148,13 @@ async fn changes_of_text_are_approved_in_one_request() {
         };
         [tool("find"), tool("sort")]
     };
-    site.shop.shop.set_tools(&tool("things"));
-    let approve = async |what: Value| site.post(Who::Root, "/api/v1/approve", what).await;
+    allowed_hosts.shop.shop.set_tools(&tool("things"));
+    let approve = async |what: Value| allowed_hosts.post(Who::Root, "/api/v1/approve", what).await;
     let waiting = async |wanted: usize| {
         for _ in 0..400 {
-            site.shop.shop.notify_list_changed();
-            let waiting = site.root("/api/v1/changes?server=shop").await["changes"].clone();
+            allowed_hosts.shop.shop.notify_list_changed();
+            let waiting =
+                allowed_hosts.root("/api/v1/changes?server=shop").await["changes"].clone();
             if waiting.as_array().unwrap().len() >= wanted {
                 return waiting;
             }
@@ -158,7 +166,10 @@ async fn changes_of_text_are_approved_in_one_request() {
     waiting(2).await;
     let (status, _) = approve(json!({"server": "shop", "all": true, "reason": "new"})).await;
     assert_eq!(status, 200);
-    site.shop.shop.set_tools(&tool("many things quickly"));
+    allowed_hosts
+        .shop
+        .shop
+        .set_tools(&tool("many things quickly"));
     let waiting = waiting(2).await;
     let classes = waiting.as_array().unwrap().iter();
     let classes = classes.map(|it| it["changes"][0]["class"].as_str().unwrap_or_default());
@@ -166,7 +177,7 @@ async fn changes_of_text_are_approved_in_one_request() {
     let (status, told) = approve(json!({"server": "shop", "text": true, "reason": "read"})).await;
     assert_eq!(status, 200, "{told}");
     assert_eq!(told["approved"].as_array().unwrap().len(), 2, "{told:#}");
-    let left = site.root("/api/v1/changes?server=shop").await;
+    let left = allowed_hosts.root("/api/v1/changes?server=shop").await;
     assert_eq!(left["changes"], json!([]));
-    site.stop().await;
+    allowed_hosts.stop().await;
 }

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use super::fixture::{Site, Who};
+use super::fixture::{AllowedHosts, Who};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_cause_has_a_sentence() {
-    let site = Site::start().await;
+    let allowed_hosts = AllowedHosts::start().await;
     for (who, query, cause, sentence) in [
         (
             Who::Ann,
@@ -43,7 +43,9 @@ async fn every_cause_has_a_sentence() {
             "`ann` does not see `something else`: no server behind this gateway lists such a tool.",
         ),
     ] {
-        let (status, answer) = site.get(who, &format!("/api/v1/explain?{query}")).await;
+        let (status, answer) = allowed_hosts
+            .get(who, &format!("/api/v1/explain?{query}"))
+            .await;
         assert_eq!(status, 200, "{answer}");
         assert_eq!(
             (&answer["cause"], &answer["answer"]),
@@ -52,7 +54,9 @@ async fn every_cause_has_a_sentence() {
         );
         assert_eq!(answer["visible"], cause == "visible");
     }
-    let (_, answer) = site.get(Who::Bob, "/api/v1/explain?tool=shop__echo").await;
+    let (_, answer) = allowed_hosts
+        .get(Who::Bob, "/api/v1/explain?tool=shop__echo")
+        .await;
     assert_eq!(
         (&answer["cause"], &answer["callable"]),
         (&json!("gate"), &json!(false))
@@ -63,13 +67,14 @@ async fn every_cause_has_a_sentence() {
     assert_eq!(answer["server"]["lists_it"], true);
     assert!(answer["server"]["list_age"].as_f64().unwrap() < 60.0);
 
-    site.shop.die();
+    allowed_hosts.shop.die();
     let mut cause = Value::Null;
     for _ in 0..200 {
         // A request must notice first that the server is down.
-        site.post(Who::Root, "/api/v1/servers/shop/retry", json!({}))
+        allowed_hosts
+            .post(Who::Root, "/api/v1/servers/shop/retry", json!({}))
             .await;
-        let answer = site
+        let answer = allowed_hosts
             .root("/api/v1/explain?tool=shop__echo&groups=read")
             .await;
         cause = answer["cause"].clone();
@@ -88,26 +93,28 @@ async fn every_cause_has_a_sentence() {
         tokio::time::sleep(std::time::Duration::from_millis(25)).await;
     }
     assert_eq!(cause, "server_away");
-    site.stop().await;
+    allowed_hosts.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_never_answered_is_told_apart() {
     let servers = json!({"gone": {"url": "http://127.0.0.1:9/mcp", "timeouts": {"connect": "1s"}}});
-    let site = Site::start_with(json!({"servers": servers})).await;
-    let answer = site.root("/api/v1/explain?tool=gone__search").await;
+    let allowed_hosts = AllowedHosts::start_with(json!({"servers": servers})).await;
+    let answer = allowed_hosts
+        .root("/api/v1/explain?tool=gone__search")
+        .await;
     assert_eq!(answer["cause"], "not_listed_yet", "{answer:#}");
     assert_eq!(
         answer["answer"],
         "`root` does not see `gone__search`: server `gone` is down and has not listed its tools yet."
     );
-    let (status, ready) = site.get(Who::Anonymous, "/api/v1/ready").await;
+    let (status, ready) = allowed_hosts.get(Who::Anonymous, "/api/v1/ready").await;
     assert_eq!(status, 200, "{ready}");
     assert_eq!(
         ready["degraded"],
         json!([{"code": "server", "text": "server `gone` is down"}])
     );
-    let tools = site.root("/api/v1/tools").await;
+    let tools = allowed_hosts.root("/api/v1/tools").await;
     assert_eq!(tools["servers_away"][0]["server"], "gone");
-    site.stop().await;
+    allowed_hosts.stop().await;
 }

@@ -24,7 +24,7 @@ pub(super) enum Who {
 }
 
 /// A running gateway and its OpenAPI document.
-pub(super) struct Site {
+pub(super) struct AllowedHosts {
     pub(super) shop: DemoServer,
     pub(super) gateway: Gateway,
     pub(super) base: String,
@@ -43,7 +43,7 @@ const KEYS: [(&str, &str); 3] = [
     ("bob", "bob-0123456789-abcdefg"),
 ];
 
-impl Site {
+impl AllowedHosts {
     /// The usual one.
     pub(super) async fn start() -> Self {
         Self::start_with(json!({})).await
@@ -82,7 +82,7 @@ impl Site {
         let serving = tokio::spawn(async move {
             running.serve(routes).await;
         });
-        let site = Self {
+        let allowed_hosts = Self {
             shop,
             gateway,
             http: client(&base),
@@ -94,8 +94,8 @@ impl Site {
             _folder: folder,
         };
         // The first list pins the definitions.
-        site.get(Who::Root, "/api/v1/tools?all=true").await;
-        site
+        allowed_hosts.get(Who::Root, "/api/v1/tools?all=true").await;
+        allowed_hosts
     }
 
     pub(super) async fn get(&self, who: Who, path: &str) -> (u16, Value) {
@@ -228,7 +228,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for AllowedHosts {
     fn drop(&mut self) {
         self.shutdown.begin();
     }

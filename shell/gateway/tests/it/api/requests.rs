@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use super::fixture::{Site, Who, client};
+use super::fixture::{AllowedHosts, Who, client};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_parameters_are_refused() {
-    let site = Site::start().await;
+    let allowed_hosts = AllowedHosts::start().await;
     for (path, said) in [
         (
             "/api/v1/tools?gruops=read",
@@ -53,7 +53,7 @@ async fn invalid_parameters_are_refused() {
         ),
         ("/api/v1/health?x=1", "unknown member `x` of the query"),
     ] {
-        let (status, answer) = site.get(Who::Root, path).await;
+        let (status, answer) = allowed_hosts.get(Who::Root, path).await;
         assert_eq!(
             (status, &answer["error"]["message"]),
             (400, &json!(said)),
@@ -124,7 +124,7 @@ async fn invalid_parameters_are_refused() {
         ),
     ] {
         let path = format!("/api/v1/{path}");
-        let (status, _, text) = site
+        let (status, _, text) = allowed_hosts
             .send(Who::Root, "POST", &path, Some(body.to_owned()))
             .await;
         let answer: Value = serde_json::from_str(&text).unwrap();
@@ -134,12 +134,12 @@ async fn invalid_parameters_are_refused() {
             "{path} {body}"
         );
     }
-    site.stop().await;
+    allowed_hosts.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_is_not_found() {
-    let site = Site::start().await;
+    let allowed_hosts = AllowedHosts::start().await;
     for (method, path, status, said) in [
         (
             "GET",
@@ -199,7 +199,7 @@ async fn what_is_not_there_is_not_found() {
             "you see no tool `shop/echo`, did you mean `shop__echo`?",
         ),
     ] {
-        let (got, _, text) = site.send(Who::Root, method, path, None).await;
+        let (got, _, text) = allowed_hosts.send(Who::Root, method, path, None).await;
         let answer: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(got, status, "{method} {path}: {text}");
         if !said.is_empty() {
@@ -207,15 +207,17 @@ async fn what_is_not_there_is_not_found() {
         }
         assert!(!answer["error"]["remedy"].as_str().unwrap().is_empty());
     }
-    site.stop().await;
+    allowed_hosts.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_are_bounded_and_say_that_they_are_json() {
-    let site =
-        Site::start_with(json!({"listen": {"address": "127.0.0.1:0", "max_body": "16KiB"}})).await;
+    let allowed_hosts = AllowedHosts::start_with(
+        json!({"listen": {"address": "127.0.0.1:0", "max_body": "16KiB"}}),
+    )
+    .await;
     let body = json!({"tool": "x", "arguments": {"text": "a".repeat(20_000)}}).to_string();
-    let (status, _, text) = site
+    let (status, _, text) = allowed_hosts
         .send(Who::Ann, "POST", "/api/v1/decide", Some(body))
         .await;
     let answer: Value = serde_json::from_str(&text).unwrap();
@@ -228,16 +230,16 @@ async fn bodies_are_bounded_and_say_that_they_are_json() {
         "[".repeat(4_000),
         "]".repeat(4_000)
     );
-    let (status, _, text) = site
+    let (status, _, text) = allowed_hosts
         .send(Who::Ann, "POST", "/api/v1/decide", Some(deep))
         .await;
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("invalid")));
-    let form = client(&site.base)
-        .post(format!("{}/api/v1/decide", site.base))
+    let form = client(&allowed_hosts.base)
+        .post(format!("{}/api/v1/decide", allowed_hosts.base))
         .header("authorization", "Bearer ann-0123456789-abcdefg")
         .header("content-type", "text/plain")
         .body(r#"{"tool": "x"}"#);
     assert_eq!(form.send().await.unwrap().status(), 415);
-    site.stop().await;
+    allowed_hosts.stop().await;
 }

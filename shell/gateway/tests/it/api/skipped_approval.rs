@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{Site, Who};
+use super::fixture::{AllowedHosts, Who};
 
 /// A gateway whose second server has never been reached: nothing listens there.
-async fn site(prefix: &str) -> Site {
+async fn allowed_hosts(prefix: &str) -> AllowedHosts {
     let shop = toolwarden_demo::DemoServer::start(Default::default()).unwrap();
     let rules = json!({"state": "approved"});
-    let site = Site::start_with(json!({
+    let allowed_hosts = AllowedHosts::start_with(json!({
         "prefix": prefix,
         "servers": {
             "shop": {"url": shop.url},
@@ -25,61 +25,61 @@ async fn site(prefix: &str) -> Site {
             "principals": {"*": {"groups": ["*"], "default_groups": ["*"]}},
         },
     }));
-    let site = site.await;
+    let allowed_hosts = allowed_hosts.await;
     // The server of the settings, not the one of the site.
     std::mem::forget(shop);
-    site
+    allowed_hosts
 }
 
-async fn completed(site: &Site, who: Who, tool: &str) -> (u16, Value) {
+async fn completed(allowed_hosts: &AllowedHosts, who: Who, tool: &str) -> (u16, Value) {
     let body = json!({"tool": tool, "session": tool});
-    let (status, decided) = site.post(Who::Ann, "/api/v1/decide", body).await;
+    let (status, decided) = allowed_hosts.post(Who::Ann, "/api/v1/decide", body).await;
     assert_eq!(
         (status, &decided["allowed"]),
         (200, &json!(true)),
         "{decided}"
     );
     let body = json!({"call": decided["call"], "outcome": "succeeded"});
-    site.post(who, "/api/v1/complete", body).await
+    allowed_hosts.post(who, "/api/v1/complete", body).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn success_of_a_tool_that_a_server_may_have_is_not_reported_by_agents() {
     for prefix in ["always", "conflict", "never"] {
-        let site = site(prefix).await;
+        let allowed_hosts = allowed_hosts(prefix).await;
         for tool in [
             "people__approve",
             "approve",
             "shop__pay",
             "people__by-phone",
         ] {
-            let (status, answer) = completed(&site, Who::Ann, tool).await;
+            let (status, answer) = completed(&allowed_hosts, Who::Ann, tool).await;
             assert_eq!(status, 403, "{prefix} {tool}: {answer}");
             let refund = json!({
                 "tool": "shop__refund_order", "session": tool,
                 "arguments": {"order_id": "A-1001", "amount": 5},
             });
-            let (_, decided) = site.post(Who::Ann, "/api/v1/decide", refund).await;
+            let (_, decided) = allowed_hosts.post(Who::Ann, "/api/v1/decide", refund).await;
             assert_eq!(decided["allowed"], false, "{prefix} {tool}: {decided}");
-            let (status, answer) = completed(&site, Who::Root, tool).await;
+            let (status, answer) = completed(&allowed_hosts, Who::Root, tool).await;
             assert_eq!((status, &answer["moved"]), (200, &json!(true)), "{answer}");
         }
         // A tool that the policy marks as called elsewhere, and one that moves nothing.
         for (tool, moved) in [("by-phone", true), ("note", false)] {
-            let (status, answer) = completed(&site, Who::Ann, tool).await;
+            let (status, answer) = completed(&allowed_hosts, Who::Ann, tool).await;
             assert_eq!(
                 (status, &answer["moved"]),
                 (200, &json!(moved)),
                 "{tool}: {answer}"
             );
         }
-        site.stop().await;
+        allowed_hosts.stop().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_is_not_freed_by_the_word_of_the_agent_that_used_it() {
-    let site = Site::start_with(json!({"policy": {
+    let allowed_hosts = AllowedHosts::start_with(json!({"policy": {
         "tools": {"pay": {"available_in_states": ["approved"], "outside": true}},
         "states": {"approved": {"single_use": true}},
         "sessions": {"initial_states": ["approved"]},
@@ -88,7 +88,7 @@ async fn an_approval_is_not_freed_by_the_word_of_the_agent_that_used_it() {
     .await;
     let decide = async |session: &str| {
         let body = json!({"tool": "pay", "session": session, "state": "approved"});
-        site.post(Who::Ann, "/api/v1/decide", body).await.1
+        allowed_hosts.post(Who::Ann, "/api/v1/decide", body).await.1
     };
     for (who, session, again) in [
         (Who::Ann, "one", json!("state_used")),
@@ -98,9 +98,9 @@ async fn an_approval_is_not_freed_by_the_word_of_the_agent_that_used_it() {
         let decided = decide(session).await;
         assert_eq!(decided["allowed"], true, "{decided}");
         let body = json!({"call": decided["call"], "outcome": "suspended"});
-        let (status, told) = site.post(who, "/api/v1/complete", body).await;
+        let (status, told) = allowed_hosts.post(who, "/api/v1/complete", body).await;
         assert_eq!(status, 200, "{told}");
         assert_eq!(decide(session).await["code"], again, "{who:?}");
     }
-    site.stop().await;
+    allowed_hosts.stop().await;
 }

@@ -155,7 +155,7 @@ async fn discovery_tells_what_there_is() {
         );
         let opened = Agent::of(Era::Handshake, &gateway.url, "{}").await;
         assert_eq!(
-            opened.opening,
+            opened.connect_request,
             json!({
                 "protocolVersion": "2025-11-25",
                 "capabilities": capabilities(),
@@ -175,13 +175,16 @@ async fn one_server_without_prefix_is_shown_as_it_is() {
         let settings = json!({"prefix": "never"});
         let gateway = TestGateway::before_with(&[("shop", &shop)], settings).await;
         let opened = Agent::of(Era::Handshake, &gateway.url, "{}").await;
-        assert_eq!(opened.opening["serverInfo"]["name"], "toolwarden-demo-shop");
         assert_eq!(
-            opened.opening["serverInfo"]["x-shop"],
+            opened.connect_request["serverInfo"]["name"],
+            "toolwarden-demo-shop"
+        );
+        assert_eq!(
+            opened.connect_request["serverInfo"]["x-shop"],
             json!({"region": "eu"})
         );
         assert_eq!(
-            opened.opening["instructions"],
+            opened.connect_request["instructions"],
             "Search for an order before you refund it."
         );
         assert!(opened.tools().await.contains(&"echo".to_owned()));

@@ -52,7 +52,7 @@ async fn groups_that_are_not_granted_are_refused_everywhere() {
             let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
                 "clientInfo": {"name": "t", "version": "1"}});
             let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-            let opening: Value = by_path
+            let connect_request: Value = by_path
                 .post(&body)
                 .await
                 .text()
@@ -61,8 +61,8 @@ async fn groups_that_are_not_granted_are_refused_everywhere() {
                 .parse()
                 .unwrap();
             assert_eq!(
-                opening["error"]["data"]["code"], "groups_not_granted",
-                "{opening}"
+                connect_request["error"]["data"]["code"], "groups_not_granted",
+                "{connect_request}"
             );
         }
         refused += 1;

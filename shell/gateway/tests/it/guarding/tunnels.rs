@@ -78,12 +78,17 @@ async fn what_is_no_request_for_anything_does_not_reach_shared_servers() {
         "policy": {"tools": {}, "principals": {"ada": {"groups": ["*"]}, "eve": {"groups": []}}},
     }))
     .await;
-    let opening = |agent: &Agent| agent.opening["instructions"].clone();
+    let connect_request = |agent: &Agent| agent.connect_request["instructions"].clone();
     let ada = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
     let eve = agent_of(Era::Handshake, &gateway.url, "eve", &[]).await;
     assert!(worked(&ada.call("desk__look", json!({})).await));
-    assert!(opening(&ada).as_str().unwrap().contains("Only for those"));
-    assert_eq!(opening(&eve), Value::Null);
+    assert!(
+        connect_request(&ada)
+            .as_str()
+            .unwrap()
+            .contains("Only for those")
+    );
+    assert_eq!(connect_request(&eve), Value::Null);
     eve.ask("logging/setLevel", json!({"level": "emergency"}))
         .await;
     eve.ask("tasks/list", json!({})).await;

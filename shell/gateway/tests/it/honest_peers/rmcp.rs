@@ -135,8 +135,8 @@ async fn open(connect: &Value, era: Era) -> Option<(Client, Option<Child>)> {
         .spawn()
         .unwrap();
     let streams = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
-    let opening = peer.serve_with_lifecycle(streams, lifecycle(era));
-    let client = timeout(LIMIT, opening).await.ok()?;
+    let connect_request = peer.serve_with_lifecycle(streams, lifecycle(era));
+    let client = timeout(LIMIT, connect_request).await.ok()?;
     client.ok().map(|client| (client, Some(child)))
 }
 

@@ -20,7 +20,7 @@ async fn tasks_are_told_apart() {
     let gateway = TestGateway::start(&json!({"servers": servers})).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
     assert_eq!(
-        agent.opening["capabilities"]["tasks"],
+        agent.connect_request["capabilities"]["tasks"],
         json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
     );
     for name in ["a", "b"] {

@@ -120,7 +120,7 @@ async fn only_the_oldest_versions_have_batches() {
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "shop__echo"}},
     ]);
     let agent = Agent::open_at(&gateway.url, "2025-03-26", &json!({}), &[]).await;
-    assert_eq!(agent.opening["protocolVersion"], "2025-03-26");
+    assert_eq!(agent.connect_request["protocolVersion"], "2025-03-26");
     let answers: serde_json::Value = {
         let text = agent.post(&batch).await.text().await.unwrap();
         serde_json::from_str(&text).unwrap()

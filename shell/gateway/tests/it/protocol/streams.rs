@@ -128,15 +128,15 @@ async fn a_wrapped_server_looks_like_itself() {
             Value::from(toolwarden_demo::tools())
         );
         // The gateway presented the agent to the server.
-        let face: Value = {
-            let face = shop.shop.seen().last_client_info.unwrap();
-            serde_json::from_str(face.get()).unwrap()
+        let client_info: Value = {
+            let client_info = shop.shop.seen().last_client_info.unwrap();
+            serde_json::from_str(client_info.get()).unwrap()
         };
         let info = match of_server {
-            Era::Handshake => &face["clientInfo"],
-            Era::Stateless => &face["io.modelcontextprotocol/clientInfo"],
+            Era::Handshake => &client_info["clientInfo"],
+            Era::Stateless => &client_info["io.modelcontextprotocol/clientInfo"],
         };
-        assert_eq!(info["name"], "desk", "{face}");
+        assert_eq!(info["name"], "desk", "{client_info}");
         let call = json!({"name": "cancel_order", "arguments": {"order_id": "A-1001"}});
         let question = wire.ask("c", "tools/call", call).await;
         assert_eq!(question["method"], "elicitation/create", "{question}");

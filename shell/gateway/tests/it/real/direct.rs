@@ -17,7 +17,7 @@ use crate::support::SOON;
 pub(super) struct DirectServer {
     pub(super) era: Era,
     link: ServerConnection,
-    face: ClientInfo,
+    client_info: ClientInfo,
 }
 
 /// Hears nothing: a server that asks gets no answer.
@@ -48,7 +48,7 @@ impl DirectServer {
         preference: EraPreference,
     ) -> Self {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let face = ClientInfo {
+        let client_info = ClientInfo {
             capabilities: raw(capabilities).into(),
             info: raw(r#"{"name":"test","version":"1"}"#).into(),
         };
@@ -56,7 +56,7 @@ impl DirectServer {
         let link = ServerConnection::open_in_era(
             endpoint,
             &limits,
-            &face,
+            &client_info,
             Arc::new(IgnoreMessages),
             preference,
         )
@@ -65,7 +65,7 @@ impl DirectServer {
         Self {
             era: link.server().era,
             link,
-            face,
+            client_info,
         }
     }
 
@@ -98,7 +98,7 @@ impl DirectServer {
         let params = to_raw_value(params).unwrap();
         let params = match self.era {
             Era::Handshake => params,
-            Era::Stateless => with_client_meta(Some(&params), &self.face),
+            Era::Stateless => with_client_meta(Some(&params), &self.client_info),
         };
         let mut request = McpRequest::new(method, Some(&params));
         request.timeout = Some(SOON * 3);

@@ -30,9 +30,10 @@ async fn greetings_are_valid_in_every_revision() {
                 let agent = revision.agent(&gateway.url, &[]).await;
                 let mut sheet = Sheet::new(&revision);
                 if revision.era() == Era::Handshake {
-                    let opening = json!({"jsonrpc": "2.0", "id": 0, "result": agent.opening});
-                    sheet.answer("initialize", "initialize", &opening);
-                    assert_eq!(agent.opening["protocolVersion"], revision.version);
+                    let connect_request =
+                        json!({"jsonrpc": "2.0", "id": 0, "result": agent.connect_request});
+                    sheet.answer("initialize", "initialize", &connect_request);
+                    assert_eq!(agent.connect_request["protocolVersion"], revision.version);
                     let pong = sheet.ask(&agent, "ping", "ping", json!({})).await;
                     assert_eq!(pong["result"], json!({}));
                 } else {

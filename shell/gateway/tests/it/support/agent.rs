@@ -18,7 +18,7 @@ const NEWEST: &str = "2025-11-25";
 pub(crate) struct Agent {
     pub(crate) era: Era,
     /// What the gateway said to `initialize`.
-    pub(crate) opening: Value,
+    pub(crate) connect_request: Value,
     pub(crate) session: Option<String>,
     http: reqwest::Client,
     url: String,
@@ -63,10 +63,10 @@ impl Agent {
         assert_eq!(response.status(), 200);
         let session = response.headers().get("mcp-session-id").cloned();
         let text = response.text().await.unwrap();
-        let opening: Value = serde_json::from_str(&text).unwrap();
-        let session = session.unwrap_or_else(|| panic!("{opening}"));
+        let connect_request: Value = serde_json::from_str(&text).unwrap();
+        let session = session.unwrap_or_else(|| panic!("{connect_request}"));
         agent.session = Some(session.to_str().unwrap().to_owned());
-        agent.opening = opening["result"].clone();
+        agent.connect_request = connect_request["result"].clone();
         agent.notify("notifications/initialized", json!({})).await;
         agent
     }
@@ -105,7 +105,7 @@ impl Agent {
         let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Self {
             era,
-            opening: Value::Null,
+            connect_request: Value::Null,
             session: None,
             http: super::http(url),
             url: url.to_owned(),
@@ -124,7 +124,7 @@ impl Agent {
     pub(crate) fn reconnected(&self) -> Self {
         Self {
             era: self.era,
-            opening: self.opening.clone(),
+            connect_request: self.connect_request.clone(),
             session: self.session.clone(),
             http: super::http(&self.url),
             url: self.url.clone(),

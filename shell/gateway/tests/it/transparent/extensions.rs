@@ -33,7 +33,9 @@ fn skilled(promised: &str, text: &str, server: &str) -> Value {
 
 async fn advertised(era: Era, gateway: &TestGateway) -> Vec<String> {
     let capabilities = match era {
-        Era::Handshake => Agent::of(era, &gateway.url, "{}").await.opening["capabilities"].clone(),
+        Era::Handshake => {
+            Agent::of(era, &gateway.url, "{}").await.connect_request["capabilities"].clone()
+        }
         Era::Stateless => {
             let agent = Agent::of(era, &gateway.url, "{}").await;
             agent.result("server/discover", json!({})).await["capabilities"].clone()

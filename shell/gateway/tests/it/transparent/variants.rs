@@ -186,7 +186,7 @@ async fn instructions_are_those_that_were_checked() {
     let peer = Peer::new("peer", described);
     let gateway = TestGateway::start(&servers(&[&peer])).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, PLAIN).await;
-    assert_eq!(agent.opening["instructions"], "# peer\n\nBe kind.");
+    assert_eq!(agent.connect_request["instructions"], "# peer\n\nBe kind.");
     gateway.stop().await;
 }
 
