@@ -10,14 +10,15 @@
 //! assert!(interval.lower < 0.9 && 0.9 < interval.upper);
 //! ```
 
-pub use toolwarden_model::{Severity, Verdict};
+pub use toolwarden_model::{Change, ChangeClass, ChangeId, ChangeKind, Severity, Verdict};
 pub use toolwarden_probe::{
     ApiKey, ContractFile, Exchange, ProbeCase, ProbeFileError, ProbeSampling, ProbeSuite,
     ProbeTarget, Provider, RunProgress, RunSettings, SentRequest, SuiteRun, UnknownProvider,
     capture, presets, replay, run_fixture, run_suite,
 };
 pub use toolwarden_trials::{
-    Confidence, ContractChange, Incomparable, Interval, Metric, MetricComparison, Options,
-    PassCriterion, PinnedContract, Rate, Snapshot, SnapshotComparison, Trial, TrialOrigin,
-    TrialRule, build_snapshot, compare, compare_with_pinned, conformance, verdict_word, wilson,
+    Confidence, Incomparable, Interval, Metric, MetricComparison, Options, PassCriterion,
+    PinnedContract, Rate, Snapshot, SnapshotComparison, Trial, TrialChange, TrialEvidence,
+    TrialOrigin, TrialRule, build_snapshot, compare, compare_with_pinned, conformance,
+    verdict_word, wilson,
 };

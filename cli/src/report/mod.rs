@@ -1,5 +1,6 @@
 //! Findings as text, JSON, SARIF, JUnit, GitHub commands or Markdown.
 
+mod change_finding;
 mod github;
 mod json;
 mod junit;
@@ -11,6 +12,8 @@ use serde::Serialize;
 use toolwarden_model::{Fingerprint, Severity};
 
 use crate::args::ReportFormat;
+
+pub(crate) use change_finding::{FindingContext, FindingPlace};
 
 /// The rule of a finding that says that something could not be checked.
 pub(crate) const NOT_MEASURED: &str = "not-measured";

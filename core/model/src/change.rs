@@ -40,6 +40,35 @@ impl<E> Change<E> {
     pub const fn severity(&self) -> Severity {
         self.class.severity()
     }
+
+    /// The common record alone.
+    #[must_use]
+    pub fn without_evidence(self) -> Change<()> {
+        Change {
+            id: self.id,
+            tool: self.tool,
+            rule: self.rule,
+            pointer: self.pointer,
+            kind: self.kind,
+            class: self.class,
+            before: self.before,
+            after: self.after,
+            message: self.message,
+            evidence: (),
+        }
+    }
+
+    /// The value before as text, empty if there was none.
+    #[must_use]
+    pub fn before_text(&self) -> String {
+        value_text(self.before.as_ref())
+    }
+
+    /// The value after as text, empty if there is none.
+    #[must_use]
+    pub fn after_text(&self) -> String {
+        value_text(self.after.as_ref())
+    }
 }
 
 impl<E: ChangeEvidence> Change<E> {
@@ -54,6 +83,14 @@ impl<E: ChangeEvidence> Change<E> {
 pub trait ChangeEvidence {
     /// Whether the evidence belongs to a class besides that of the change itself.
     fn introduces(&self, class: ChangeClass) -> bool;
+}
+
+fn value_text(value: Option<&Value>) -> String {
+    match value {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => to_canonical_string(value),
+    }
 }
 
 /// A one-line summary of changes: the first message, and how many more there are.

@@ -1,6 +1,6 @@
 use toolwarden_model::Severity;
 
-use super::change::{ContractChange, sort};
+use super::change::{ChangeParts, TrialChange, sort};
 use super::defects::{
     Defect, extra_key_defects, leak_defects, schema_defects, undeclared_tool_defects,
 };
@@ -13,7 +13,7 @@ use super::trial_rule::TrialRule;
 ///
 /// Two models with the same faults compare as equal; this function reports the faults.
 #[must_use]
-pub fn conformance(snapshot: &Snapshot) -> Vec<ContractChange> {
+pub fn conformance(snapshot: &Snapshot) -> Vec<TrialChange> {
     let mut found = leak_defects(snapshot);
     found.extend(undeclared_tool_defects(snapshot));
     for (name, tool) in &snapshot.tools {
@@ -45,18 +45,19 @@ pub fn conformance(snapshot: &Snapshot) -> Vec<ContractChange> {
             }
         }
     }
-    let mut changes: Vec<ContractChange> = found
+    let mut changes: Vec<TrialChange> = found
         .into_iter()
-        .map(|wrong| ContractChange {
+        .map(|wrong| ChangeParts {
             tool: wrong.tool,
             rule: wrong.rule,
             pointer: wrong.pointer,
             severity: Severity::Breaking,
             before: Rate::new(0, wrong.rate.of).to_string(),
             after: wrong.rate.to_string(),
-            note: wrong.what,
+            message: wrong.what,
             rates: Some((Rate::new(0, wrong.rate.of), wrong.rate)),
         })
+        .map(TrialChange::from)
         .collect();
     sort(&mut changes);
     changes

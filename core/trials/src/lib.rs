@@ -32,7 +32,7 @@ mod trial_rule;
 
 pub use argument_shape::{ArgumentShape, MAX_DEPTH, MAX_PATHS, PathShape};
 pub use build::build_snapshot;
-pub use change::ContractChange;
+pub use change::{TrialChange, TrialEvidence};
 pub use compare::{
     Incomparable, Metric, MetricComparison, Options, PassCriterion, SnapshotComparison, compare,
     verdict_word,

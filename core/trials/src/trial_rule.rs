@@ -43,6 +43,8 @@ pub enum TrialRule {
     Models,
     /// An irregularity of a reply.
     Note,
+    /// Only one of two snapshots has the tool.
+    OnlyIn,
     /// How many times one reply calls the tool.
     ParallelArity,
     /// Whether all arguments fit the schema.
@@ -100,6 +102,7 @@ impl TrialRule {
             Self::MissingRequired => "missing_required",
             Self::Models => "models",
             Self::Note => "note",
+            Self::OnlyIn => "only_in",
             Self::ParallelArity => "parallel_arity",
             Self::SchemaValid => "schema_valid",
             Self::SchemaValidRate => "schema_valid_rate",

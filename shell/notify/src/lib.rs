@@ -3,6 +3,7 @@
 //! A notice reaches each target whose minimum severity it meets, once: the store records completed
 //! deliveries, and a restart resumes the others. Nothing here blocks the sender.
 
+mod change_notice;
 mod delivery_command;
 mod delivery_log;
 mod error;
@@ -20,6 +21,7 @@ mod target_queue;
 mod target_status;
 mod webhook_response;
 
+pub use change_notice::ChangeSource;
 pub use error::{DeliveryError, NotifyError};
 pub use message::ALERT_SCHEMA;
 pub use notice::{Notice, NoticeKind};

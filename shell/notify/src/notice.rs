@@ -55,6 +55,8 @@ pub enum NoticeKind {
     Drift,
     /// Results no longer have their pinned shape.
     ResultDrift,
+    /// A model calls tools differently than before.
+    ProbeDrift,
     /// A text contains something suspicious.
     Finding,
     /// A server went down or came back.
@@ -69,9 +71,10 @@ pub enum NoticeKind {
 
 impl NoticeKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Drift,
         Self::ResultDrift,
+        Self::ProbeDrift,
         Self::Finding,
         Self::Upstream,
         Self::Misuse,
@@ -85,6 +88,7 @@ impl NoticeKind {
         match self {
             Self::Drift => "drift",
             Self::ResultDrift => "result_drift",
+            Self::ProbeDrift => "probe_drift",
             Self::Finding => "finding",
             Self::Upstream => "upstream",
             Self::Misuse => "misuse",

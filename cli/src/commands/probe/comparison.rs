@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use toolwarden_model::{Severity, Verdict};
 use toolwarden_trials::tooldrift::{SnapshotDelta, TooldriftSnapshot, diff};
 use toolwarden_trials::{
-    ContractChange, Incomparable, Options, PinnedContract, Snapshot, SnapshotComparison,
+    Incomparable, Options, PinnedContract, Snapshot, SnapshotComparison, TrialChange,
     VersionedSnapshot, compare, compare_with_pinned, conformance,
 };
 
-use super::difference_rows::{self, DifferenceRow};
-use super::pin_rows;
+use super::pin_changes;
 use crate::args::{Compat, FailThreshold, JudgeArgs};
 use crate::error::ProbeError;
 
@@ -22,7 +21,7 @@ pub(super) struct ProbeComparison {
     pub(super) suite: String,
     /// Every tool that was compared.
     pub(super) tools: Vec<String>,
-    pub(super) rows: Vec<DifferenceRow>,
+    pub(super) changes: Vec<TrialChange>,
     pub(super) verdict: Verdict,
     pub(super) rules: ComparisonRules,
 }
@@ -81,18 +80,16 @@ pub(super) fn compare_trials(
         source,
     })?;
     let single = old.trials.measured == 1 && new.trials.measured == 1;
-    let rows = match (old.to_tooldrift(), new.to_tooldrift()) {
-        (Some(one), Some(other)) if single => {
-            difference_rows::merge_rows(&diff(&one, &other), &comparison.changes)
-        }
-        _ => difference_rows::rows_from_changes(&comparison.changes),
+    let changes = match (old.to_tooldrift(), new.to_tooldrift()) {
+        (Some(one), Some(other)) if single => diff(&one, &other).merge(&comparison.changes),
+        _ => comparison.changes.clone(),
     };
     Ok(ProbeComparison {
         old: old.label(),
         new: new.label(),
         suite: new.suite.clone(),
         tools: new.tools.keys().cloned().collect(),
-        rows,
+        changes,
         verdict: comparison.verdict,
         rules: ComparisonRules::Trials(Box::new(comparison)),
     })
@@ -134,17 +131,21 @@ pub(super) fn compare_with_pins(
         changes.extend(wrong.map(|it| with_severity(it, taken)));
     }
     let (pins, label) = ("expected/pinned".to_owned(), taken.label());
-    let (old, new, rows) = match args.compat {
-        None => (pins, label, difference_rows::rows_from_changes(&changes)),
-        Some(Compat::Tooldrift) => (label, pins, pin_rows::pin_rows(taken, expected, &changes)),
+    let (old, new, changes) = match args.compat {
+        None => (pins, label, changes),
+        Some(Compat::Tooldrift) => {
+            let changes = pin_changes::pin_changes(taken, expected, &changes);
+            (label, pins, changes)
+        }
     };
-    let breaks = rows.iter().any(|it| it.severity == Severity::Breaking);
+    let breaks = |it: &TrialChange| it.severity() == Severity::Breaking;
+    let breaks = changes.iter().any(breaks);
     ProbeComparison {
         old,
         new,
         suite: taken.suite.clone(),
-        tools: shown_tools(taken, expected, &rows),
-        rows,
+        tools: shown_tools(taken, expected, &changes),
+        changes,
         verdict: if taken.is_measured() {
             Verdict::new(breaks, true)
         } else {
@@ -155,8 +156,12 @@ pub(super) fn compare_with_pins(
 }
 
 /// The tools that are pinned, and those of the suite that there is something to say of.
-fn shown_tools(taken: &Snapshot, expected: &PinnedContract, rows: &[DifferenceRow]) -> Vec<String> {
-    let told = rows.iter().filter_map(|row| row.tool.as_ref());
+fn shown_tools(
+    taken: &Snapshot,
+    expected: &PinnedContract,
+    changes: &[TrialChange],
+) -> Vec<String> {
+    let told = changes.iter().filter_map(|it| it.tool.as_ref());
     let told = told.filter(|tool| taken.tools.contains_key(*tool));
     let shown: BTreeSet<&String> = expected.keys().chain(told).collect();
     shown.into_iter().cloned().collect()
@@ -165,12 +170,12 @@ fn shown_tools(taken: &Snapshot, expected: &PinnedContract, rows: &[DifferenceRo
 /// What is wrong with a model by itself, whatever is pinned. Arguments of tools that are not pinned warn.
 /// Any other fault breaks if it occurs in half of the trials or more: there is no second snapshot to
 /// distinguish it from chance.
-fn with_severity(mut wrong: ContractChange, taken: &Snapshot) -> ContractChange {
-    let often = wrong.rates.and_then(|(_, now)| now.share());
+fn with_severity(mut wrong: TrialChange, taken: &Snapshot) -> TrialChange {
+    let often = wrong.evidence.rates.and_then(|(_, now)| now.share());
     let tool = wrong.tool.as_deref();
     let declared = tool.is_some_and(|tool| taken.tools.contains_key(tool));
     if declared || often.is_some_and(|share| share < 0.5) {
-        wrong.severity = Severity::Warning;
+        wrong.class = Severity::Warning.into();
     }
     wrong
 }
@@ -186,13 +191,11 @@ fn compare_tooldrift(
         new: delta.new_label.clone(),
         suite: delta.suite.clone(),
         tools: delta.tools.iter().map(|it| it.tool.clone()).collect(),
-        rows: match args.compat {
-            Some(Compat::Tooldrift) => {
-                difference_rows::rows_from_tooldrift(&delta, Severity::Warning)
-            }
+        changes: delta.changes(match args.compat {
+            Some(Compat::Tooldrift) => Severity::Warning,
             // Callers do not know a tool that was not offered, and miss one that is gone.
-            None => difference_rows::rows_from_tooldrift(&delta, Severity::Breaking),
-        },
+            None => Severity::Breaking,
+        }),
         verdict: Verdict::new(!delta.is_equivalent(), true),
         rules: ComparisonRules::Tooldrift(delta),
     }
@@ -215,13 +218,13 @@ fn label(snapshot: &VersionedSnapshot) -> String {
 impl ProbeComparison {
     /// How grave the gravest difference is.
     pub(super) fn max_severity(&self) -> Option<Severity> {
-        self.rows.iter().map(|it| it.severity).max()
+        self.changes.iter().map(TrialChange::severity).max()
     }
 
     /// Whether a tool differs by more than what is only good to know.
     pub(super) fn differs(&self, tool: &str) -> bool {
-        let mut rows = self.rows.iter().filter(|it| it.severity > Severity::Info);
-        rows.any(|it| it.tool.as_deref() == Some(tool))
+        let mut changes = self.changes.iter();
+        changes.any(|it| it.severity() > Severity::Info && it.tool.as_deref() == Some(tool))
     }
 }
 

@@ -31,17 +31,18 @@ pub(super) fn native_document(compared: &[ProbeComparison], taken: &[Snapshot]) 
 
 fn comparison(compared: &ProbeComparison) -> Value {
     let changes: Vec<Value> = compared
-        .rows
+        .changes
         .iter()
-        .map(|row| {
+        .map(|change| {
             json!({
-                "tool": row.tool,
-                "field": row.field,
-                "pointer": row.pointer,
-                "severity": row.severity.as_str(),
-                "before": row.before,
-                "after": row.after,
-                "note": row.note,
+                "id": change.id.to_string(),
+                "tool": change.tool,
+                "field": change.evidence.rule.to_string(),
+                "pointer": change.pointer.as_str(),
+                "severity": change.severity().as_str(),
+                "before": change.before_text(),
+                "after": change.after_text(),
+                "note": change.message,
             })
         })
         .collect();
@@ -86,7 +87,7 @@ pub(super) fn tooldrift_document(compared: &[ProbeComparison], taken: &[Snapshot
         [one] => one.clone(),
         _ => json!({
             "diffs": deltas,
-            "equivalent": measured && compared.iter().all(|it| it.rows.is_empty()),
+            "equivalent": measured && compared.iter().all(|it| it.changes.is_empty()),
         }),
     };
     format!("{document:#}\n")
@@ -98,7 +99,7 @@ fn delta(compared: &ProbeComparison) -> Value {
         ComparisonRules::Trials(_) | ComparisonRules::Pinned => compared
             .tools
             .iter()
-            .map(|tool| rows_delta(compared, tool))
+            .map(|tool| changes_delta(compared, tool))
             .collect(),
     };
     json!({
@@ -130,17 +131,17 @@ fn tool_deltas(delta: &SnapshotDelta) -> Vec<Value> {
     tools.collect()
 }
 
-fn rows_delta(compared: &ProbeComparison, tool: &str) -> Value {
-    let rows = compared.rows.iter();
-    let fields: Vec<Value> = rows
-        .filter(|row| row.tool.as_deref() == Some(tool))
-        .map(|row| {
+fn changes_delta(compared: &ProbeComparison, tool: &str) -> Value {
+    let changes = compared.changes.iter();
+    let fields: Vec<Value> = changes
+        .filter(|change| change.tool.as_deref() == Some(tool))
+        .map(|change| {
             json!({
-                "field": row.field,
-                "old": row.before,
-                "new": row.after,
-                "severity": row.severity.as_str(),
-                "note": row.note,
+                "field": change.evidence.rule.to_string(),
+                "old": change.before_text(),
+                "new": change.after_text(),
+                "severity": change.severity().as_str(),
+                "note": change.message,
             })
         })
         .collect();

@@ -1,17 +1,16 @@
 //! Comparisons in every format.
 
 use toolwarden_model::{Severity, Verdict};
-use toolwarden_trials::Snapshot;
+use toolwarden_trials::{Snapshot, TrialChange, TrialRule};
 
 use super::comparison::ProbeComparison;
-use super::difference_rows::DifferenceRow;
 use super::{json_document, text_report};
 use crate::args::{Compat, JudgeArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::print_text;
 use crate::report::{
-    FindingDetail, FindingLevel, FindingReport, ReportCheck, ReportFinding, RuleInfo, Subject,
-    fingerprint,
+    FindingContext, FindingDetail, FindingLevel, FindingPlace, FindingReport, ReportCheck,
+    ReportFinding, RuleInfo, Subject, fingerprint,
 };
 use crate::style::escape_controls;
 
@@ -76,7 +75,7 @@ fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) ->
     let mut subjects: Vec<String> = Vec::new();
     for it in compared {
         let check = escape_controls(&format!("{} → {}", it.old, it.new));
-        findings.extend(it.rows.iter().map(|row| finding(&check, it, row)));
+        findings.extend(it.changes.iter().map(|change| finding(&check, it, change)));
         if it.verdict == Verdict::NotMeasured {
             findings.push(note_finding(
                 &check,
@@ -136,17 +135,24 @@ fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) ->
 
 const INCONCLUSIVE: &str = "the trials do not tell whether the two are the same; ask more often";
 
-fn finding(check: &str, compared: &ProbeComparison, row: &DifferenceRow) -> ReportFinding {
-    let level = FindingLevel::from(row.severity);
-    let tool = row.tool.clone().unwrap_or_else(|| compared.new.clone());
-    let message = format!(
-        "{}: {} → {}; {}",
-        row.field, row.before, row.after, row.note
-    );
-    ReportFinding {
-        pointer: row.pointer.clone(),
-        ..note_finding(check, &tool, rule(&row.field), level, &message)
-    }
+fn finding(check: &str, compared: &ProbeComparison, change: &TrialChange) -> ReportFinding {
+    let rule = &change.evidence.rule;
+    let (before, after) = (change.before_text(), change.after_text());
+    let context = FindingContext {
+        check: check.to_owned(),
+        subject: change.tool.clone().unwrap_or_else(|| compared.new.clone()),
+        group: None,
+        level: FindingLevel::from(change.severity()),
+        message: format!("{rule}: {before} → {after}; {}", change.message),
+        place: FindingPlace {
+            pointer: change.pointer.as_str().to_owned(),
+            ..FindingPlace::default()
+        },
+        rule_info: rule_info(sarif_rule(rule)),
+        // Without the counts, so that the same change stays one alert.
+        fingerprint: fingerprint([check, &change.id.to_string()]),
+    };
+    ReportFinding::from_change(change, context)
 }
 
 fn note_finding(
@@ -185,21 +191,19 @@ const fn rule_info(rule: &'static str) -> RuleInfo {
     }
 }
 
-/// The stable word for what differs, without the name of an argument in it.
-fn rule(field: &str) -> &'static str {
-    const RULES: [&str; 8] = [
-        "arg_keys",
-        "arguments_encoding",
-        "emitted",
-        "parallel_arity",
-        "tool_call_id_format",
-        "finish_reason",
-        "expectation",
-        "only_in",
-    ];
-    if field.starts_with("arg_nesting:") {
-        return "arg_nesting";
+/// The SARIF rule of a change: the fields of tooldrift and expectations have their own, everything else
+/// is about the contract as a whole.
+const fn sarif_rule(rule: &TrialRule) -> &'static str {
+    match rule {
+        TrialRule::ArgKeys
+        | TrialRule::ArgNesting(_)
+        | TrialRule::ArgumentsEncoding
+        | TrialRule::Emitted
+        | TrialRule::ParallelArity
+        | TrialRule::ToolCallIdFormat
+        | TrialRule::FinishReason
+        | TrialRule::Expectation
+        | TrialRule::OnlyIn => rule.as_str(),
+        _ => "contract",
     }
-    let known = RULES.into_iter().find(|it| *it == field);
-    known.unwrap_or("contract")
 }

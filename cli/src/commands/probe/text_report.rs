@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use toolwarden_model::{Severity, Verdict};
-use toolwarden_trials::{Rate, Snapshot, conformance};
+use toolwarden_trials::{Rate, Snapshot, TrialChange, TrialRule, conformance};
 
 use super::comparison::ProbeComparison;
-use super::difference_rows::DifferenceRow;
 use crate::args::JudgeArgs;
 use crate::style::{self, escape_controls};
 
@@ -65,7 +64,7 @@ fn comparison_text(compared: &ProbeComparison, args: &JudgeArgs) -> String {
         out.push_str(&drift(compared, tool, args));
     }
     // Tools that were called without being offered are in no list.
-    let strange = compared.rows.iter().filter_map(|it| it.tool.as_ref());
+    let strange = compared.changes.iter().filter_map(|it| it.tool.as_ref());
     let strange = strange.filter(|it| !compared.tools.contains(it));
     for tool in strange.collect::<BTreeSet<_>>() {
         out.push_str(&format!(
@@ -83,8 +82,8 @@ fn comparison_text(compared: &ProbeComparison, args: &JudgeArgs) -> String {
     out
 }
 
-fn rows_of_tool<'c>(compared: &'c ProbeComparison, tool: Option<&str>) -> Vec<&'c DifferenceRow> {
-    let rows = compared.rows.iter();
+fn rows_of_tool<'c>(compared: &'c ProbeComparison, tool: Option<&str>) -> Vec<&'c TrialChange> {
+    let rows = compared.changes.iter();
     rows.filter(|row| row.tool.as_deref() == tool).collect()
 }
 
@@ -94,20 +93,20 @@ fn drift(compared: &ProbeComparison, tool: &str, args: &JudgeArgs) -> String {
     let rows = rows_of_tool(compared, Some(tool));
     let name = escape_controls(tool);
     if let [row] = rows.as_slice()
-        && row.field == "only_in"
+        && row.evidence.rule == TrialRule::OnlyIn
     {
-        let side = match row.after.as_str() {
+        let side = match row.after_text().as_str() {
             "old" => "baseline (old)",
             _ => "candidate (new)",
         };
         return format!(
             "  {error}✗{error:#} {name} only present in {side} — {}.\n",
-            row.note
+            row.message
         );
     }
     let mark = if rows
         .iter()
-        .any(|row| row.severity >= args.failing_severity())
+        .any(|row| row.severity() >= args.failing_severity())
     {
         format!("{error}✗{error:#} {name} contract drift")
     } else {
@@ -120,9 +119,9 @@ fn verdict(compared: &ProbeComparison, drifted: usize, args: &JudgeArgs) -> Stri
     let tools = compared.tools.len();
     let fails = compared.max_severity() >= Some(args.failing_severity());
     let breaking = compared
-        .rows
+        .changes
         .iter()
-        .filter(|it| it.severity == Severity::Breaking);
+        .filter(|it| it.severity() == Severity::Breaking);
     let broken: BTreeSet<&String> = breaking.filter_map(|it| it.tool.as_ref()).collect();
     let (style, line) = match (compared.max_severity(), compared.verdict) {
         (Some(Severity::Breaking), _) if broken.is_empty() => (
@@ -161,37 +160,47 @@ fn verdict(compared: &ProbeComparison, drifted: usize, args: &JudgeArgs) -> Stri
 }
 
 /// Rows in columns, the notes below what they are about.
-fn lines(rows: &[&DifferenceRow]) -> String {
-    let name = |row: &DifferenceRow| {
+fn lines(rows: &[&TrialChange]) -> String {
+    let name = |row: &TrialChange| {
         let place = match row.pointer.as_str() {
             "" => String::new(),
-            _ if row.field.contains(':') || row.field == "arg_keys" => String::new(),
+            _ if matches!(
+                row.evidence.rule,
+                TrialRule::ArgNesting(_) | TrialRule::ArgKeys
+            ) =>
+            {
+                String::new()
+            }
             pointer => format!(" {pointer}"),
         };
-        escape_controls(&format!("{}{place}", row.field))
+        escape_controls(&format!("{}{place}", row.evidence.rule))
     };
     let width = |texts: Vec<String>| texts.iter().map(|it| it.chars().count()).max().unwrap_or(0);
     let fields = width(rows.iter().map(|row| name(row)).collect());
     let olds = width(
         rows.iter()
-            .map(|row| escape_controls(&row.before))
+            .map(|row| escape_controls(&row.before_text()))
             .collect(),
     );
-    let news = width(rows.iter().map(|row| escape_controls(&row.after)).collect());
+    let news = width(
+        rows.iter()
+            .map(|row| escape_controls(&row.after_text()))
+            .collect(),
+    );
     let mut out = String::new();
     for row in rows {
-        let style = match row.severity {
+        let style = match row.severity() {
             Severity::Breaking => style::ERROR,
             Severity::Warning => style::WARNING,
             Severity::Info => style::DIM,
         };
-        let (dim, severity) = (style::DIM, row.severity.as_str());
+        let (dim, severity) = (style::DIM, row.severity().as_str());
         out.push_str(&format!(
             "      {:<fields$}  {:<olds$}  →  {:<news$}  {style}{severity:<8}{style:#}  {dim}{}{dim:#}\n",
             name(row),
-            escape_controls(&row.before),
-            escape_controls(&row.after),
-            escape_controls(&row.note),
+            escape_controls(&row.before_text()),
+            escape_controls(&row.after_text()),
+            escape_controls(&row.message),
         ));
     }
     out
@@ -256,10 +265,10 @@ pub(super) fn snapshot_text(taken: &Snapshot) -> String {
         out.push_str(&format!(
             "  {error}✗{error:#} {} {} {}: {} ({})\n",
             escape_controls(tool),
-            wrong.rule,
-            escape_controls(&wrong.pointer),
-            escape_controls(&wrong.note),
-            wrong.after
+            wrong.evidence.rule,
+            escape_controls(wrong.pointer.as_str()),
+            escape_controls(&wrong.message),
+            wrong.after_text()
         ));
     }
     out

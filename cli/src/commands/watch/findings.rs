@@ -1,7 +1,8 @@
 //! A comparison as findings, for the formats of CI.
 
 use toolwarden_drift::{
-    CallEffect, Change, ChangeClass, Drift, Facet, Judgement, ListDrift, ToolDrift,
+    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, Drift, Facet, Judgement, ListDrift,
+    ToolDrift,
 };
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
@@ -11,8 +12,8 @@ use super::rule_info;
 use crate::error::CliError;
 use crate::input::SourceLocation;
 use crate::report::{
-    FindingDetail, FindingLevel, FindingOrigin, FindingReport, ReportCheck, ReportFinding,
-    RuleInfo, Subject, fingerprint,
+    FindingContext, FindingDetail, FindingLevel, FindingOrigin, FindingPlace, FindingReport,
+    ReportCheck, ReportFinding, RuleInfo, Subject, fingerprint,
 };
 
 /// A report about all servers that were compared.
@@ -205,20 +206,36 @@ fn tool_findings(comparison: &ServerComparison<'_>, tool: &ToolDrift) -> Vec<Rep
         | ChangeClass::Text => FindingLevel::Note,
         _ => FindingLevel::Warning,
     };
-    let mut rows: Vec<(ChangeRow, bool)> = Vec::new();
-    let row = |rule: &'static str, message: String| {
-        let row = ChangeRow {
+    let mut rows: Vec<ChangeRow> = Vec::new();
+    // A tool that came or went is a change of the list.
+    let whole = |rule: &'static str, kind: ChangeKind, message: String| {
+        let change = toolwarden_model::Change {
+            id: ChangeId::of(tool.tool(), rule, &Pointer::root(), None, None),
+            tool: Some(tool.tool().to_owned()),
             rule,
+            pointer: Pointer::root(),
+            kind,
             class: tool.class(),
-            at: Pointer::root(),
-            message,
-            id: fingerprint([rule, tool.tool()]),
+            before: None,
+            after: None,
+            message: message.clone(),
+            evidence: (),
         };
-        (row, failing)
+        ChangeRow {
+            change,
+            message,
+            fails: failing,
+            fingerprint: fingerprint([rule, tool.tool()]),
+        }
     };
-    let changes = |drift: &Drift| -> Vec<(ChangeRow, bool)> {
+    let changes = |drift: &Drift| -> Vec<ChangeRow> {
         let changes = drift.changes.iter();
-        let rows = changes.map(|change| (change_row(change), comparison.fails_change(change)));
+        let rows = changes.map(|change| ChangeRow {
+            message: change_message(change),
+            fails: comparison.fails_change(change),
+            change: change.clone().without_evidence(),
+            fingerprint: change.id.to_string(),
+        });
         rows.collect()
     };
     match tool {
@@ -227,68 +244,66 @@ fn tool_findings(comparison: &ServerComparison<'_>, tool: &ToolDrift) -> Vec<Rep
             for finding in findings {
                 message.push_str(&format!("; {}", finding.message));
             }
-            rows.push(row("added", message));
+            rows.push(whole("added", ChangeKind::Added, message));
         }
         ToolDrift::Removed { .. } => {
-            rows.push(row("removed", "the tool is gone".to_owned()));
+            let message = "the tool is gone".to_owned();
+            rows.push(whole("removed", ChangeKind::Removed, message));
         }
         ToolDrift::Renamed { rename, drift } => {
             let message = format!("`{}` was renamed to `{}`", rename.from, rename.to);
-            rows.push(row("renamed", message));
+            rows.push(whole("renamed", ChangeKind::Renamed, message));
             rows.extend(changes(drift));
         }
         ToolDrift::Changed(drift) => rows.extend(changes(drift)),
     }
     let place = comparison.location(tool);
-    let positions = place.map(|place| place.positions(rows.iter().map(|(row, _)| &row.at)));
+    let positions = place.map(|place| place.positions(rows.iter().map(|row| &row.change.pointer)));
     let positions = positions.unwrap_or_default();
     rows.into_iter()
         .enumerate()
-        .map(|(index, (row, fails))| {
+        .map(|(index, row)| {
             let position = positions.get(index);
             let ChangeRow {
-                rule,
-                class,
-                at,
+                change,
                 message,
-                id,
+                fails,
+                fingerprint,
             } = row;
-            ReportFinding {
+            let at = &change.pointer;
+            let context = FindingContext {
                 check: "drift".to_owned(),
-                rule,
-                level: level(class, fails),
-                tool: tool.tool().to_owned(),
-                message: format!("{}: {message}", class.as_str()),
-                file: place
-                    .map(|place| place.file.to_string())
-                    .unwrap_or_default(),
-                line: position.map_or(1, |position| position.line),
-                column: position.map_or(1, |position| position.column),
-                pointer: place
-                    .map_or_else(|| at.to_string(), |place| place.pointer_to(&at).to_string()),
-                fixable: false,
-                detail: FindingDetail {
+                subject: tool.tool().to_owned(),
+                group: comparison.server.map(str::to_owned),
+                level: level(change.class, fails),
+                message: format!("{}: {message}", change.class.as_str()),
+                place: FindingPlace {
+                    file: place
+                        .map(|place| place.file.to_string())
+                        .unwrap_or_default(),
+                    position: position.map(|it| (it.line, it.column)),
+                    pointer: place
+                        .map_or_else(|| at.to_string(), |place| place.pointer_to(at).to_string()),
                     origin: place.map_or(FindingOrigin::Elsewhere, |place| place.origin),
-                    rule_info: Some(rule_info::rule_info(class)),
-                    fingerprint: Some(id),
-                    group: comparison.server.map(str::to_owned),
                 },
-            }
+                rule_info: rule_info::rule_info(change.class),
+                fingerprint,
+            };
+            ReportFinding::from_change(&change, context)
         })
         .collect()
 }
 
-/// What a finding says of one change.
+/// A change with what a finding says of it.
 struct ChangeRow {
-    rule: &'static str,
-    class: ChangeClass,
-    at: Pointer,
+    change: toolwarden_model::Change<()>,
     message: String,
-    /// What the change is recognized by.
-    id: String,
+    fails: bool,
+    fingerprint: String,
 }
 
-fn change_row(change: &Change) -> ChangeRow {
+/// The message of a change with its evidence in words.
+fn change_message(change: &Change) -> String {
     let mut message = change.message.clone();
     if let Some(witness) = witness(change) {
         message.push_str(&format!("; {witness}"));
@@ -316,13 +331,7 @@ fn change_row(change: &Change) -> ChangeRow {
     for reason in &change.evidence.reasons {
         message.push_str(&format!("; {}", reason.message));
     }
-    ChangeRow {
-        rule: change.rule,
-        class: change.class,
-        at: change.pointer.clone(),
-        message,
-        id: change.id.to_string(),
-    }
+    message
 }
 
 /// The value that proves a change to be breaking, and why.

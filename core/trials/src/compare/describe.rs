@@ -4,9 +4,9 @@ use toolwarden_model::{Severity, Verdict};
 
 use super::MetricComparison;
 use super::metric::{Encodings, Metric};
-use crate::change::ContractChange;
+use crate::change::{ChangeParts, TrialChange};
 use crate::defects::{
-    Defect, defect_of_mark, extra_key_defects, keyword, leak_defects, schema_defects,
+    Defect, defect_of_mark, extra_key_defects, leak_defects, schema_defects,
     undeclared_tool_defects,
 };
 use crate::rate::Rate;
@@ -19,8 +19,8 @@ pub(super) fn changes(
     old: &Snapshot,
     new: &Snapshot,
     metrics: &[MetricComparison],
-) -> Vec<ContractChange> {
-    let mut changes: Vec<ContractChange> = Vec::new();
+) -> Vec<TrialChange> {
+    let mut changes: Vec<TrialChange> = Vec::new();
     let by_itself = |it: &&MetricComparison| matches!(it.metric, Metric::Without { .. });
     let kinds = metrics.iter().filter(|it| !by_itself(it));
     for compared in metrics.iter().filter(by_itself).chain(kinds) {
@@ -30,10 +30,10 @@ pub(super) fn changes(
         for change in describe(old, new, compared, severity, &why) {
             // Every class of arguments is compared on its own; the most severe is reported for the
             // tool. The report of a single fault takes precedence over that of its kind.
-            let graver = |told: &ContractChange| {
-                let breaking = change.severity == Severity::Breaking;
-                change.severity > told.severity
-                    && (breaking || told.rule == TrialRule::ArgumentsEncoding)
+            let graver = |told: &TrialChange| {
+                let breaking = change.severity() == Severity::Breaking;
+                change.severity() > told.severity()
+                    && (breaking || told.evidence.rule == TrialRule::ArgumentsEncoding)
             };
             match changes.iter_mut().find(|it| is_same(it, &change)) {
                 Some(told) if graver(told) => *told = change,
@@ -46,10 +46,9 @@ pub(super) fn changes(
 }
 
 /// Whether two changes are about the same thing; faults at one place differ by their keyword.
-fn is_same(one: &ContractChange, other: &ContractChange) -> bool {
-    let place = |it: &ContractChange| (it.tool.clone(), it.rule.clone(), it.pointer.clone());
-    place(one) == place(other)
-        && (one.rule != TrialRule::SchemaViolation || keyword(&one.note) == keyword(&other.note))
+fn is_same(one: &TrialChange, other: &TrialChange) -> bool {
+    // The id holds the keyword of a violation.
+    one.id == other.id
 }
 
 /// The severity of a share's difference and the reason; `None` if there is nothing to report.
@@ -120,16 +119,19 @@ fn describe(
     compared: &MetricComparison,
     severity: Severity,
     why: &str,
-) -> Vec<ContractChange> {
-    let plain = |tool: Option<&str>, rule: TrialRule, pointer: String, note: &str| ContractChange {
+) -> Vec<TrialChange> {
+    let parts = |tool: Option<&str>, rule: TrialRule, pointer: String, note: &str| ChangeParts {
         tool: tool.map(str::to_owned),
         rule,
         pointer,
         severity,
         before: compared.old.to_string(),
         after: compared.new.to_string(),
-        note: format!("{note} ({why})"),
+        message: format!("{note} ({why})"),
         rates: Some((compared.old, compared.new)),
+    };
+    let plain = |tool: Option<&str>, rule: TrialRule, pointer: String, note: &str| {
+        TrialChange::from(parts(tool, rule, pointer, note))
     };
     // For a side that never called a tool, the denominator is the number of trials.
     let could = |it: &ToolContract| match it.calls {
@@ -178,7 +180,7 @@ fn describe(
         }
         Metric::NotEncodedAs { tool, class } => {
             let note = format!("how arguments are sent changed: {}", class.as_str());
-            let mut change = plain(
+            let mut change = parts(
                 Some(tool),
                 TrialRule::ArgumentsEncoding,
                 String::new(),
@@ -190,7 +192,7 @@ fn describe(
                 change.after = encodings(after, swapped.then_some(new));
             }
             change.rates = Some((compared.old.complement(), compared.new.complement()));
-            vec![change]
+            vec![change.into()]
         }
         Metric::DeclaredOnly => {
             let before = undeclared_tool_defects(old);
@@ -249,7 +251,7 @@ fn describe(
                 what: mark.to_string(),
                 rate: Rate::default(),
             });
-            let mut change = plain(
+            let mut change = parts(
                 wrong.tool.as_deref(),
                 wrong.rule,
                 wrong.pointer,
@@ -259,7 +261,7 @@ fn describe(
             change.before = rates.0.to_string();
             change.after = rates.1.to_string();
             change.rates = Some(rates);
-            vec![change]
+            vec![change.into()]
         }
     }
 }
@@ -273,7 +275,7 @@ fn describe_increase(
     new: Vec<Defect>,
     severity: Severity,
     why: &str,
-) -> Vec<ContractChange> {
+) -> Vec<TrialChange> {
     let before = |wrong: &Defect| {
         let known = old.iter().find(|it| it.is_same_defect(wrong));
         known.map_or(Rate::new(0, of), |it| it.rate)
@@ -284,16 +286,17 @@ fn describe_increase(
         if severity == Severity::Breaking && !more {
             return None;
         }
-        Some(ContractChange {
+        let parts = ChangeParts {
             tool: wrong.tool,
             rule: wrong.rule,
             pointer: wrong.pointer,
             severity,
             before: past.to_string(),
             after: wrong.rate.to_string(),
-            note: format!("{} ({why})", wrong.what),
+            message: format!("{} ({why})", wrong.what),
             rates: Some((past, wrong.rate)),
-        })
+        };
+        Some(parts.into())
     });
     changes.collect()
 }

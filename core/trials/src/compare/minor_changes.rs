@@ -6,7 +6,7 @@ use toolwarden_model::Severity;
 
 use super::describe::format_histogram;
 use crate::argument_shape::{ArgumentShape, PathShape};
-use crate::change::ContractChange;
+use crate::change::{ChangeParts, TrialChange};
 use crate::member_declaration::MemberDeclaration;
 use crate::rate::{Rate, float};
 use crate::snapshot::{Histogram, Percentiles, Snapshot, TokenSum};
@@ -19,7 +19,7 @@ const MIN_CALLS: u64 = 3;
 const NOTABLE_RATIO: f64 = 1.5;
 
 /// Adds the minor differences.
-pub(super) fn add_minor_changes(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
+pub(super) fn add_minor_changes(old: &Snapshot, new: &Snapshot, changes: &mut Vec<TrialChange>) {
     for (name, after) in &new.tools {
         let Some(before) = old.tools.get(name) else {
             continue;
@@ -50,7 +50,7 @@ const ID_NOTE: &str = "ids look different; another provider may refuse a history
 const ARITY_NOTE: &str = "the tool is called another number of times in one reply";
 const FINISH_NOTE: &str = "the model gives another reason to stop; callers may dispatch on it";
 
-fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
+fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<TrialChange>) {
     let (before, after) = (&old.replies, &new.replies);
     let finish = (&before.finish, &after.finish);
     let mut told = shifted(
@@ -64,7 +64,7 @@ fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
         && old.wire != new.wire
     {
         // Each wire API has its own words.
-        change.severity = Severity::Info;
+        change.class = Severity::Info.into();
     }
     changes.extend(told);
     let rates = [
@@ -105,7 +105,7 @@ fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
         };
         let rates = (rate(old), rate(new));
         let pointer = format!("/replies/notes/{rule}");
-        if is_notable(rates) && !changes.iter().any(|it| it.pointer == pointer) {
+        if is_notable(rates) && !changes.iter().any(|it| it.pointer.as_str() == pointer) {
             let said = after.notes.get(rule).or_else(|| before.notes.get(rule));
             let note = said.map_or("", |it| it.message.as_str());
             changes.push(rated(
@@ -141,7 +141,7 @@ fn shifted(
     pointer: &str,
     (old, new): (&Histogram, &Histogram),
     note: &str,
-) -> Option<ContractChange> {
+) -> Option<TrialChange> {
     let total = |it: &Histogram| it.values().fold(0, |sum: u64, it| sum.saturating_add(*it));
     let rate =
         |it: &Histogram, word: &str| Rate::new(it.get(word).copied().unwrap_or(0), total(it));
@@ -149,24 +149,20 @@ fn shifted(
     let moved = words
         .into_iter()
         .any(|word| is_shifted(rate(old, word), rate(new, word)));
-    moved.then(|| ContractChange {
+    let parts = || ChangeParts {
         tool: tool.map(str::to_owned),
         rule,
         pointer: pointer.to_owned(),
         severity: Severity::Warning,
         before: format_histogram(old),
         after: format_histogram(new),
-        note: note.to_owned(),
+        message: note.to_owned(),
         rates: None,
-    })
+    };
+    moved.then(parts).map(TrialChange::from)
 }
 
-fn arguments(
-    tool: &str,
-    old: &ArgumentShape,
-    new: &ArgumentShape,
-    changes: &mut Vec<ContractChange>,
-) {
+fn arguments(tool: &str, old: &ArgumentShape, new: &ArgumentShape, changes: &mut Vec<TrialChange>) {
     let paths: BTreeSet<&String> = old.paths.keys().chain(new.paths.keys()).collect();
     for path in paths {
         let (before, after) = (old.paths.get(path), new.paths.get(path));
@@ -220,7 +216,7 @@ fn is_notable((old, new): (Rate, Rate)) -> bool {
 }
 
 /// Disjoint types, although the schema allows both.
-fn types(tool: &str, path: &str, old: &PathShape, new: &PathShape) -> Option<ContractChange> {
+fn types(tool: &str, path: &str, old: &PathShape, new: &PathShape) -> Option<TrialChange> {
     let family = |kind: &String| {
         if kind == "integer" {
             "number".to_owned()
@@ -239,7 +235,7 @@ fn types(tool: &str, path: &str, old: &PathShape, new: &PathShape) -> Option<Con
             .fold(0, |sum: u64, it| sum.saturating_add(*it))
     };
     let enough = count(old) >= MIN_CALLS && count(new) >= MIN_CALLS;
-    Some(ContractChange {
+    let parts = ChangeParts {
         tool: Some(tool.to_owned()),
         rule: TrialRule::ArgumentType,
         pointer: path.to_owned(),
@@ -250,22 +246,26 @@ fn types(tool: &str, path: &str, old: &PathShape, new: &PathShape) -> Option<Con
         },
         before: format_histogram(&old.types),
         after: format_histogram(&new.types),
-        note: "the argument is of another type".to_owned(),
+        message: "the argument is of another type".to_owned(),
         rates: None,
-    })
+    };
+    Some(parts.into())
 }
 
-fn identity(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
+fn identity(old: &Snapshot, new: &Snapshot, changes: &mut Vec<TrialChange>) {
     let plain =
-        |rule: TrialRule, severity, before: String, after: String, note: &str| ContractChange {
-            tool: None,
-            pointer: format!("/{rule}"),
-            rule,
-            severity,
-            before,
-            after,
-            note: note.to_owned(),
-            rates: None,
+        |rule: TrialRule, severity, before: String, after: String, note: &str| -> TrialChange {
+            let parts = ChangeParts {
+                tool: None,
+                pointer: format!("/{rule}"),
+                rule,
+                severity,
+                before,
+                after,
+                message: note.to_owned(),
+                rates: None,
+            };
+            parts.into()
         };
     if old.wire != new.wire {
         let note =
@@ -294,21 +294,22 @@ fn identity(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
     }
 }
 
-fn costs(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
+fn costs(old: &Snapshot, new: &Snapshot, changes: &mut Vec<TrialChange>) {
     let mut put = |rule: TrialRule, pointer: &str, pair: (f64, f64), unit: &str| {
         let (before, after) = pair;
         let far = before.min(after) * NOTABLE_RATIO < before.max(after);
         if far {
-            changes.push(ContractChange {
+            let parts = ChangeParts {
                 tool: None,
                 rule,
                 pointer: pointer.to_owned(),
                 severity: Severity::Info,
                 before: format!("{before:.0}{unit}"),
                 after: format!("{after:.0}{unit}"),
-                note: "a cost, not a contract".to_owned(),
+                message: "a cost, not a contract".to_owned(),
                 rates: None,
-            });
+            };
+            changes.push(parts.into());
         }
     };
     let half = |it: &Percentiles| it.p50_ms;
@@ -345,15 +346,16 @@ fn rated(
     severity: Severity,
     (old, new): (Rate, Rate),
     note: &str,
-) -> ContractChange {
-    ContractChange {
+) -> TrialChange {
+    let parts = ChangeParts {
         tool: tool.map(str::to_owned),
         rule,
         pointer: pointer.to_owned(),
         severity,
         before: old.to_string(),
         after: new.to_string(),
-        note: note.to_owned(),
+        message: note.to_owned(),
         rates: Some((old, new)),
-    }
+    };
+    parts.into()
 }

@@ -15,7 +15,7 @@ use toolwarden_model::{Severity, Verdict};
 pub use metric::Metric;
 
 use self::metric::{OutcomeRow, Stratum, metrics, strata};
-use super::change::{ContractChange, sort};
+use super::change::{ChangeParts, TrialChange, sort};
 use super::rate::Rate;
 use super::snapshot::{Snapshot, TrialCounts};
 use super::statistics::{Confidence, Interval, difference};
@@ -104,7 +104,7 @@ pub struct SnapshotComparison {
     /// Whether the new model can replace the old one, as far as the trials show.
     pub verdict: Verdict,
     /// The differences, by tool, the most severe first.
-    pub changes: Vec<ContractChange>,
+    pub changes: Vec<TrialChange>,
     /// The shares that were compared.
     pub metrics: Vec<MetricComparison>,
     /// The tools without a breaking or warning difference and without inconclusive shares.
@@ -166,7 +166,7 @@ pub fn compare(
     let unmeasured_cases: Vec<String> = unmeasured.cloned().collect();
     let open = |it: &&MetricComparison| it.verdict == Verdict::NotMeasured;
     let is_open = metrics.iter().any(|it| open(&it) && it.metric.is_needed());
-    let breaking = changes.iter().any(|it| it.severity == Severity::Breaking)
+    let breaking = changes.iter().any(|it| it.severity() == Severity::Breaking)
         || metrics.iter().any(|it| it.verdict == Verdict::Drift);
     let verdict = if !old.is_measured() || !new.is_measured() {
         Verdict::NotMeasured
@@ -178,7 +178,7 @@ pub fn compare(
         Verdict::Pass
     };
     let differs = |tool: &str| {
-        let mut grave = changes.iter().filter(|it| it.severity > Severity::Info);
+        let mut grave = changes.iter().filter(|it| it.severity() > Severity::Info);
         let mut open = metrics.iter().filter(open);
         grave.any(|it| it.tool.as_deref() == Some(tool))
             || open.any(|it| it.metric.tool() == Some(tool))
@@ -203,22 +203,23 @@ fn lacks_tool_data(snapshot: &Snapshot) -> bool {
     tools.is_empty() || !snapshot.tool_hashes.keys().all(known)
 }
 
-fn unknown_tools(old: &Snapshot, new: &Snapshot) -> ContractChange {
+fn unknown_tools(old: &Snapshot, new: &Snapshot) -> TrialChange {
     let known = |it: &Snapshot| {
         let tools = it.tool_hashes.keys();
         let known = tools.clone().filter(|name| it.tools.contains_key(*name));
         format!("{} of {} tool(s)", known.count(), tools.count())
     };
-    ContractChange {
+    let parts = ChangeParts {
         tool: None,
         rule: TrialRule::Tools,
         pointer: "/tools".to_owned(),
         severity: Severity::Warning,
         before: known(old),
         after: known(new),
-        note: "a snapshot lacks tools of its suite".to_owned(),
+        message: "a snapshot lacks tools of its suite".to_owned(),
         rates: None,
-    }
+    };
+    parts.into()
 }
 
 fn check_comparable(old: &Snapshot, new: &Snapshot) -> Result<(), Incomparable> {

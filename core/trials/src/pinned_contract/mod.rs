@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toolwarden_model::Severity;
 use toolwarden_model::reply::ArgumentsClass;
 
-use crate::change::{ContractChange, sort};
+use crate::change::{ChangeParts, TrialChange, sort};
 use crate::rate::Rate;
 use crate::snapshot::{Histogram, Snapshot, ToolContract};
 use crate::tooldrift::ToolCallShape;
@@ -62,7 +62,7 @@ impl PinnedToolContract {
 /// allow exceptions. `json_string` pins a string that holds a JSON object, and `object` pins an object.
 /// A snapshot without measured trials has no differences: check [`Snapshot::is_measured`] first.
 #[must_use]
-pub fn compare_with_pinned(snapshot: &Snapshot, expected: &PinnedContract) -> Vec<ContractChange> {
+pub fn compare_with_pinned(snapshot: &Snapshot, expected: &PinnedContract) -> Vec<TrialChange> {
     let mut changes = Vec::new();
     if !snapshot.is_measured() {
         return changes;
@@ -70,16 +70,19 @@ pub fn compare_with_pinned(snapshot: &Snapshot, expected: &PinnedContract) -> Ve
     for (name, pinned) in expected {
         match snapshot.tools.get(name) {
             Some(tool) => compare_tool(name, pinned, tool, &mut changes),
-            None => changes.push(ContractChange {
-                tool: Some(name.clone()),
-                rule: TrialRule::Emitted,
-                pointer: String::new(),
-                severity: Severity::Breaking,
-                before: "pinned".to_owned(),
-                after: "absent".to_owned(),
-                note: "the suite has no such tool".to_owned(),
-                rates: None,
-            }),
+            None => {
+                let missing = ChangeParts {
+                    tool: Some(name.clone()),
+                    rule: TrialRule::Emitted,
+                    pointer: String::new(),
+                    severity: Severity::Breaking,
+                    before: "pinned".to_owned(),
+                    after: "absent".to_owned(),
+                    message: "the suite has no such tool".to_owned(),
+                    rates: None,
+                };
+                changes.push(missing.into());
+            }
         }
     }
     sort(&mut changes);
@@ -90,7 +93,7 @@ fn compare_tool(
     name: &str,
     pinned: &PinnedToolContract,
     tool: &ToolContract,
-    changes: &mut Vec<ContractChange>,
+    changes: &mut Vec<TrialChange>,
 ) {
     for field in printed_field::FIELDS {
         if let Some(wanted) = (field.pinned)(pinned) {
@@ -170,7 +173,7 @@ fn compare_field(
     wanted: &str,
     seen: &dyn Fn(&ToolCallShape) -> String,
     tool: &ToolContract,
-) -> Option<ContractChange> {
+) -> Option<TrialChange> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for variant in &tool.variants {
         // A reply without a call says nothing of its arguments or id.
@@ -209,7 +212,7 @@ fn compare_field(
 }
 
 /// Compares the parsed class of the arguments with the pinned encoding.
-fn compare_encoding(name: &str, wanted: &str, tool: &ToolContract) -> Option<ContractChange> {
+fn compare_encoding(name: &str, wanted: &str, tool: &ToolContract) -> Option<TrialChange> {
     let class = match wanted {
         "json_string" => ArgumentsClass::JsonObjectString,
         "object" => ArgumentsClass::Object,
@@ -228,7 +231,7 @@ fn compare_call_class(
     wanted: &str,
     class: &str,
     seen: &Histogram,
-) -> Option<ContractChange> {
+) -> Option<TrialChange> {
     let of = seen
         .values()
         .fold(0, |sum: u64, it| sum.saturating_add(*it));
@@ -239,8 +242,8 @@ fn compare_call_class(
     let value = most_frequent_other(seen, class).unwrap_or_else(|| "not called".to_owned());
     let mut change = pin_change(name, rule, severity, wanted.to_owned(), value, None);
     if of > 0 {
-        change.note = format!("matches its pin in {as_pinned} calls");
-        change.rates = Some((Rate::new(of, of), as_pinned));
+        change.message = format!("matches its pin in {as_pinned} calls");
+        change.evidence.rates = Some((Rate::new(of, of), as_pinned));
     }
     Some(change)
 }
@@ -263,19 +266,20 @@ fn pin_change(
     before: String,
     after: String,
     rates: Option<(Rate, Rate)>,
-) -> ContractChange {
-    let note = match rates {
+) -> TrialChange {
+    let message = match rates {
         Some((_, as_pinned)) => format!("matches its pin in {as_pinned} trials"),
         None => "does not match its pin".to_owned(),
     };
-    ContractChange {
+    let parts = ChangeParts {
         tool: Some(tool.to_owned()),
         rule,
         pointer: String::new(),
         severity,
         before,
         after,
-        note,
+        message,
         rates,
-    }
+    };
+    parts.into()
 }

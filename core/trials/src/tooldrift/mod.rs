@@ -1,6 +1,7 @@
 //! The snapshot of one reply that tooldrift keeps, and its comparison of two: files of `schema_version:
 //! 1`.
 
+mod changes;
 mod diff;
 mod read;
 mod snapshot;

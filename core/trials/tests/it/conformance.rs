@@ -31,11 +31,14 @@ fn a_model_is_checked_against_its_own_suite() {
     let told: Vec<String> = found
         .iter()
         .map(|it| {
-            assert_eq!(it.severity, Severity::Breaking);
+            assert_eq!(it.severity(), Severity::Breaking);
             let tool = it.tool.as_deref().unwrap_or("-");
             format!(
                 "{tool} {}{}: {}: {}",
-                it.rule, it.pointer, it.after, it.note
+                it.evidence.rule,
+                it.pointer.as_str(),
+                it.after_text(),
+                it.message
             )
         })
         .collect();

@@ -174,8 +174,8 @@ fn one_case_of_sixty_is_reported_and_inconclusive() {
         let change = found
             .changes
             .iter()
-            .find(|it| it.rule != TrialRule::ParallelArity);
-        let note = &change.unwrap().note;
+            .find(|it| it.evidence.rule != TrialRule::ParallelArity);
+        let note = &change.unwrap().message;
         assert!(
             note.contains("never before, now in the case `c00`"),
             "{note}"

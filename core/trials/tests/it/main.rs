@@ -175,11 +175,11 @@ fn change_lines(comparison: &SnapshotComparison) -> Vec<String> {
             let tool = it.tool.as_deref().unwrap_or("-");
             format!(
                 "{} {tool} {}{}: {} → {}",
-                it.severity.as_str(),
-                it.rule,
-                it.pointer,
-                it.before,
-                it.after
+                it.severity().as_str(),
+                it.evidence.rule,
+                it.pointer.as_str(),
+                it.before_text(),
+                it.after_text()
             )
         })
         .collect()

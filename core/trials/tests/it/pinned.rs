@@ -14,11 +14,11 @@ fn change_lines_of(snapshot: &Snapshot, expected: &Value) -> Vec<String> {
         let tool = it.tool.as_deref().unwrap_or("-");
         format!(
             "{} {tool} {}: {} → {}: {}",
-            it.severity.as_str(),
-            it.rule,
-            it.before,
-            it.after,
-            it.note
+            it.severity().as_str(),
+            it.evidence.rule,
+            it.before_text(),
+            it.after_text(),
+            it.message
         )
     });
     told.collect()

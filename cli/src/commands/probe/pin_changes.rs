@@ -2,17 +2,15 @@
 
 use toolwarden_model::Severity;
 use toolwarden_trials::tooldrift::{ToolCallShape, TooldriftSnapshot, diff};
-use toolwarden_trials::{ContractChange, PinnedContract, PinnedToolContract, Snapshot};
+use toolwarden_trials::{PinnedContract, PinnedToolContract, Snapshot, TrialChange};
 
-use super::difference_rows::{self, DifferenceRow};
-
-/// The rows of tooldrift, from the snapshot to what is pinned. What is not pinned is not compared,
-/// and what only we can tell is added.
-pub(super) fn pin_rows(
+/// The changes that tooldrift reports, from the snapshot to the pins, and those that only we report.
+/// Fields that are not pinned are not compared.
+pub(super) fn pin_changes(
     taken: &Snapshot,
     expected: &PinnedContract,
-    changes: &[ContractChange],
-) -> Vec<DifferenceRow> {
+    ours: &[TrialChange],
+) -> Vec<TrialChange> {
     let Some(mut one) = taken.to_tooldrift() else {
         return Vec::new();
     };
@@ -25,16 +23,20 @@ pub(super) fn pin_rows(
         tools: held.collect(),
         ..one.clone()
     };
-    let mut rows = difference_rows::rows_from_tooldrift(&diff(&one, &held), Severity::Warning);
-    for change in changes.iter().filter(|it| it.severity > Severity::Info) {
-        let is_told =
-            |row: &DifferenceRow| row.tool == change.tool && row.field == change.rule.to_string();
-        if !rows.iter().any(is_told) {
-            let told = difference_rows::rows_from_changes(std::slice::from_ref(change));
-            rows.extend(told.into_iter().map(DifferenceRow::swap_sides));
+    let mut changes = diff(&one, &held).changes(Severity::Warning);
+    for ours in ours.iter().filter(|it| it.severity() > Severity::Info) {
+        let is_covered =
+            |it: &TrialChange| it.tool == ours.tool && it.evidence.rule == ours.evidence.rule;
+        if !changes.iter().any(is_covered) {
+            // Tooldrift has the pins as the new side.
+            changes.push(TrialChange {
+                before: ours.after.clone(),
+                after: ours.before.clone(),
+                ..ours.clone()
+            });
         }
     }
-    rows
+    changes
 }
 
 /// A shape as it has to be: what is pinned, and for the rest what it is.
