@@ -163,7 +163,9 @@ impl Alias {
             {
                 &["--compat"]
             }
-            (AliasGroup::Probe, Some("snapshot" | "diff" | "run")) if as_before => {
+            (AliasGroup::Probe, Some("snapshot" | "diff" | "run" | "compare-table"))
+                if as_before =>
+            {
                 &["--compat", "tooldrift"]
             }
             _ => &[],

@@ -1,4 +1,4 @@
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -161,7 +161,7 @@ pub(crate) struct SnapshotArgs {
     pub(crate) format: PlainFormat,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
     /// What makes the command fail: breaking unless said otherwise
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -178,6 +178,10 @@ pub(crate) struct JudgeArgs {
     /// The output format
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
+
+    /// How many looks at growing data share the error of the statistics
+    #[arg(skip)]
+    pub(crate) looks: Option<NonZeroU8>,
 }
 
 #[derive(Debug, Args)]
@@ -245,6 +249,19 @@ pub(crate) struct ProbeRunArgs {
     #[arg(long)]
     pub(crate) from_fixtures: bool,
 
+    /// Run more trials until the comparison is decided
+    #[arg(long, conflicts_with = "from_fixtures")]
+    pub(crate) until_decided: bool,
+
+    /// With --until-decided, run each case at most this many times
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "until_decided",
+        default_value = "100"
+    )]
+    pub(crate) max_trials: NonZeroU32,
+
     #[command(flatten)]
     pub(crate) ask: AskArgs,
 
@@ -257,6 +274,22 @@ pub(crate) struct CompareTableArgs {
     /// A provider; may be given several times. Without it, the five of the tooldrift document
     #[arg(long = "provider", short, visible_alias = "base", value_name = "NAME")]
     pub(crate) providers: Vec<String>,
+
+    /// Take the providers and the suite of this contract
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["suite", "from_fixtures"])]
+    pub(crate) contract: Option<PathBuf>,
+
+    /// A snapshot as a column; may be given several times
+    #[arg(long = "snapshot", value_name = "PATH")]
+    pub(crate) snapshots: Vec<PathBuf>,
+
+    /// The address of one provider, or of all of them
+    #[arg(long = "base-url", value_name = "[NAME=]URL")]
+    pub(crate) base_urls: Vec<String>,
+
+    /// The model of one provider, or of all of them
+    #[arg(long = "model", value_name = "[NAME=]ID")]
+    pub(crate) models: Vec<String>,
 
     /// Take bundled answers instead of asking
     #[arg(long)]
@@ -272,6 +305,18 @@ pub(crate) struct CompareTableArgs {
     /// The output format
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) format: TableFormat,
+
+    /// What makes the command fail: breaking unless said otherwise
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailThreshold>,
+
+    /// By how much a rate may drop, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
+    pub(crate) allowed_drop: f64,
+
+    /// Write the table of the program of this name, and exit as it does
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) compat: Option<Compat>,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Change, ChangeClass, ChangeEvidence, ChangeId, ChangeKind, Severity};
 
-use super::defects::keyword;
 use super::rate::Rate;
 use super::trial_rule::TrialRule;
 
@@ -79,6 +78,11 @@ fn change_id(tool: Option<&str>, rule: &TrialRule, pointer: &Pointer, message: &
         None,
         keyword.as_ref(),
     )
+}
+
+/// The text before the colon does not depend on which message was kept.
+pub(super) fn keyword(what: &str) -> String {
+    what.split(':').next().unwrap_or_default().to_owned()
 }
 
 const fn change_kind(rates: Option<(Rate, Rate)>) -> ChangeKind {

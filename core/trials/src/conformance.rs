@@ -2,20 +2,23 @@ use toolwarden_model::Severity;
 
 use super::change::{ChangeParts, TrialChange, sort};
 use super::defects::{
-    Defect, extra_key_defects, leak_defects, schema_defects, undeclared_tool_defects,
+    Defect, broken_call_defects, extra_key_defects, forbidden_call_defects, leak_defects,
+    schema_defects, undeclared_tool_defects,
 };
 use super::rate::Rate;
 use super::snapshot::Snapshot;
 use super::trial_rule::TrialRule;
 
-/// The faults of a snapshot on its own: schema violations, tools that were not offered, leaked markup,
-/// and cases whose expectation was not met.
+/// The faults of a snapshot on its own: schema violations, tools that were not offered or that the case
+/// forbids, broken and leaked calls, and cases whose expectation was not met.
 ///
 /// Two models with the same faults compare as equal; this function reports the faults.
 #[must_use]
 pub fn conformance(snapshot: &Snapshot) -> Vec<TrialChange> {
     let mut found = leak_defects(snapshot);
     found.extend(undeclared_tool_defects(snapshot));
+    found.extend(forbidden_call_defects(snapshot));
+    found.extend(broken_call_defects(snapshot));
     for (name, tool) in &snapshot.tools {
         found.extend(schema_defects(name, tool));
         found.extend(extra_key_defects(name, tool));

@@ -1,5 +1,8 @@
 //! The faults of a side in common terms: schema violations, leaks, and tools that were not offered.
 
+use std::collections::BTreeSet;
+
+use super::change::keyword;
 use super::member_declaration::MemberDeclaration;
 use super::rate::Rate;
 use super::snapshot::{Snapshot, ToolContract};
@@ -32,11 +35,6 @@ impl Defect {
     }
 }
 
-/// The text before the colon does not depend on which message was kept.
-pub(super) fn keyword(what: &str) -> String {
-    what.split(':').next().unwrap_or_default().to_owned()
-}
-
 /// The schema violations in calls of a tool.
 pub(super) fn schema_defects(name: &str, tool: &ToolContract) -> Vec<Defect> {
     let faults = tool.faults.iter().map(|fault| Defect {
@@ -54,7 +52,7 @@ pub(super) fn extra_key_defects(name: &str, tool: &ToolContract) -> Vec<Defect> 
     let told = tool
         .faults
         .iter()
-        .any(|it| fault_rule(&it.keyword) == TrialRule::ExtraKey);
+        .any(|it| fault_rule(&it.keyword) == TrialRule::RejectedKey);
     if told {
         return Vec::new();
     }
@@ -99,6 +97,46 @@ pub(super) fn leak_defects(snapshot: &Snapshot) -> Vec<Defect> {
         rate: leak.replies,
     });
     leaks.collect()
+}
+
+/// The calls of tools that a case forbids, of the trials of such cases.
+pub(super) fn forbidden_call_defects(snapshot: &Snapshot) -> Vec<Defect> {
+    let mut called: BTreeSet<&String> = BTreeSet::new();
+    for outcome in snapshot.cases.values().flat_map(|it| &it.outcomes) {
+        called.extend(outcome.marks.iter().filter_map(|mark| match mark {
+            TrialMark::Forbidden(tool) => Some(tool),
+            _ => None,
+        }));
+    }
+    let defects = called.into_iter().map(|tool| {
+        let mut rate = Rate::default();
+        for case in snapshot.cases.values().filter(|it| it.forbids(tool)) {
+            for outcome in &case.outcomes {
+                let is_called = outcome.marks.contains(&TrialMark::Forbidden(tool.clone()));
+                let hits = if is_called { outcome.trials } else { 0 };
+                rate.add(Rate::new(hits, outcome.trials));
+            }
+        }
+        Defect {
+            tool: Some(tool.clone()),
+            rule: TrialRule::ForbiddenCall,
+            pointer: String::new(),
+            what: "the model called a tool that the case forbids".to_owned(),
+            rate,
+        }
+    });
+    defects.collect()
+}
+
+/// What was sent as a call and is not one.
+pub(super) fn broken_call_defects(snapshot: &Snapshot) -> Vec<Defect> {
+    let marks = snapshot.cases.values().flat_map(|it| &it.outcomes);
+    let marks: BTreeSet<&TrialMark> = marks.flat_map(|it| &it.marks).collect();
+    let broken = marks.into_iter().filter_map(|mark| match mark {
+        TrialMark::Broken(_) => defect_of_mark(mark, snapshot),
+        _ => None,
+    });
+    broken.collect()
 }
 
 /// The occurrences of one fault on one side.
@@ -153,7 +191,7 @@ fn fault_rule(keyword: &str) -> TrialRule {
     match keyword {
         "required" => TrialRule::MissingRequired,
         "type" => TrialRule::WrongType,
-        "additionalProperties" | "unevaluatedProperties" => TrialRule::ExtraKey,
+        "additionalProperties" | "unevaluatedProperties" => TrialRule::RejectedKey,
         "arguments" => TrialRule::UnreadableArguments,
         _ => TrialRule::SchemaViolation,
     }

@@ -15,6 +15,7 @@ mod build;
 mod change;
 mod compare;
 mod conformance;
+mod contract_faults;
 mod defects;
 mod member_declaration;
 mod pinned_contract;
@@ -38,6 +39,7 @@ pub use compare::{
     verdict_word,
 };
 pub use conformance::conformance;
+pub use contract_faults::{FaultLimits, contract_faults};
 pub use member_declaration::MemberDeclaration;
 pub use pinned_contract::{PinnedContract, PinnedToolContract, compare_with_pinned};
 pub use rate::{InvalidRate, Rate};

@@ -23,7 +23,7 @@ pub enum TrialRule {
     ExactArguments,
     /// Whether the model does what the case expects.
     Expectation,
-    /// An argument that the schema does not name.
+    /// An argument that the schema does not name, though it accepts others.
     ExtraKey,
     /// Whether the reason to stop goes with the calls.
     FinishConsistency,
@@ -47,6 +47,8 @@ pub enum TrialRule {
     OnlyIn,
     /// How many times one reply calls the tool.
     ParallelArity,
+    /// An argument that the schema does not name and rejects.
+    RejectedKey,
     /// Whether all arguments fit the schema.
     SchemaValid,
     /// The minimum share of calls that fit the schema.
@@ -78,6 +80,25 @@ pub enum TrialRule {
 }
 
 impl TrialRule {
+    /// The faults with zero tolerance: a caller acts on each of them, so one occurrence is too many.
+    pub const ZERO_TOLERANCE: [Self; 9] = [
+        Self::BrokenCall,
+        Self::ForbiddenCall,
+        Self::Leak,
+        Self::MissingRequired,
+        Self::SchemaViolation,
+        Self::UndeclaredTool,
+        Self::UnreadableArguments,
+        Self::WrongType,
+        Self::RejectedKey,
+    ];
+
+    /// Whether one occurrence is too many.
+    #[must_use]
+    pub fn is_zero_tolerance(&self) -> bool {
+        Self::ZERO_TOLERANCE.contains(self)
+    }
+
     /// The stable word, without the name of an argument.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
@@ -104,6 +125,8 @@ impl TrialRule {
             Self::Note => "note",
             Self::OnlyIn => "only_in",
             Self::ParallelArity => "parallel_arity",
+            // Reports have one word for both.
+            Self::RejectedKey => "extra_key",
             Self::SchemaValid => "schema_valid",
             Self::SchemaValidRate => "schema_valid_rate",
             Self::SchemaViolation => "schema_violation",

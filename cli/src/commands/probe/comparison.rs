@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use toolwarden_model::{Severity, Verdict};
 use toolwarden_trials::tooldrift::{SnapshotDelta, TooldriftSnapshot, diff};
 use toolwarden_trials::{
-    Incomparable, Options, PinnedContract, Snapshot, SnapshotComparison, TrialChange,
-    VersionedSnapshot, compare, compare_with_pinned, conformance,
+    Confidence, FaultLimits, Incomparable, Options, PinnedContract, Snapshot, SnapshotComparison,
+    TrialChange, VersionedSnapshot, compare, compare_with_pinned, contract_faults,
 };
 
 use super::pin_changes;
@@ -24,6 +24,15 @@ pub(super) struct ProbeComparison {
     pub(super) changes: Vec<TrialChange>,
     pub(super) verdict: Verdict,
     pub(super) rules: ComparisonRules,
+}
+
+/// The status of a tool without a change to review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnchangedTool {
+    /// It is called alike.
+    Equivalent,
+    /// The trials do not show whether it is.
+    Inconclusive,
 }
 
 /// By which rules.
@@ -72,6 +81,7 @@ pub(super) fn compare_trials(
 ) -> Result<ProbeComparison, ProbeError> {
     let options = Options {
         allowed_drop: args.allowed_drop,
+        confidence: args.looks.map_or(Confidence::P95, Confidence::P95Over),
         ..Options::default()
     };
     let comparison = compare(old, new, &options).map_err(|source| ProbeError::Incomparable {
@@ -122,13 +132,12 @@ fn is_same_suite(old: &Snapshot, new: &Snapshot) -> bool {
 /// Holds a snapshot to what a contract pins. Tooldrift has what is pinned as the new side.
 pub(super) fn compare_with_pins(
     taken: &Snapshot,
-    expected: &PinnedContract,
+    (expected, limits): (&PinnedContract, &FaultLimits),
     args: &JudgeArgs,
 ) -> ProbeComparison {
     let mut changes = compare_with_pinned(taken, expected);
     if args.compat.is_none() {
-        let wrong = conformance(taken).into_iter();
-        changes.extend(wrong.map(|it| with_severity(it, taken)));
+        changes.extend(contract_faults(taken, limits));
     }
     let (pins, label) = ("expected/pinned".to_owned(), taken.label());
     let (old, new, changes) = match args.compat {
@@ -165,19 +174,6 @@ fn shown_tools(
     let told = told.filter(|tool| taken.tools.contains_key(*tool));
     let shown: BTreeSet<&String> = expected.keys().chain(told).collect();
     shown.into_iter().cloned().collect()
-}
-
-/// What is wrong with a model by itself, whatever is pinned. Arguments of tools that are not pinned warn.
-/// Any other fault breaks if it occurs in half of the trials or more: there is no second snapshot to
-/// distinguish it from chance.
-fn with_severity(mut wrong: TrialChange, taken: &Snapshot) -> TrialChange {
-    let often = wrong.evidence.rates.and_then(|(_, now)| now.share());
-    let tool = wrong.tool.as_deref();
-    let declared = tool.is_some_and(|tool| taken.tools.contains_key(tool));
-    if declared || often.is_some_and(|share| share < 0.5) {
-        wrong.class = Severity::Warning.into();
-    }
-    wrong
 }
 
 fn compare_tooldrift(
@@ -219,6 +215,28 @@ impl ProbeComparison {
     /// How grave the gravest difference is.
     pub(super) fn max_severity(&self) -> Option<Severity> {
         self.changes.iter().map(TrialChange::severity).max()
+    }
+
+    /// What the comparison says of a tool that has no change to review.
+    pub(super) fn status_without_changes(&self, tool: &str) -> UnchangedTool {
+        match &self.rules {
+            ComparisonRules::Trials(comparison) => {
+                let tools = &comparison.equivalent_tools;
+                match tools.iter().any(|it| it == tool) {
+                    true => UnchangedTool::Equivalent,
+                    false => UnchangedTool::Inconclusive,
+                }
+            }
+            ComparisonRules::Tooldrift(_) | ComparisonRules::Pinned => UnchangedTool::Equivalent,
+        }
+    }
+
+    /// About how many more trials of each case and side would decide the comparison.
+    pub(super) fn more_trials(&self) -> Option<u64> {
+        match &self.rules {
+            ComparisonRules::Trials(comparison) => comparison.more_trials,
+            ComparisonRules::Tooldrift(_) | ComparisonRules::Pinned => None,
+        }
     }
 
     /// Whether a tool differs by more than what is only good to know.

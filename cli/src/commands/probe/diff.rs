@@ -24,7 +24,8 @@ pub(super) fn run(args: &ProbeDiffArgs) -> Result<CommandOutcome, CliError> {
     Ok(comparison::overall_verdict(&compared, &args.judge, measured).into())
 }
 
-fn read(path: &Path) -> Result<VersionedSnapshot, ProbeError> {
+/// Reads a snapshot of either version; `-` is standard input.
+pub(super) fn read(path: &Path) -> Result<VersionedSnapshot, ProbeError> {
     let text = if path == Path::new("-") {
         std::io::read_to_string(std::io::stdin())
     } else {

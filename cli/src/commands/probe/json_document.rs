@@ -29,7 +29,8 @@ pub(super) fn native_document(compared: &[ProbeComparison], taken: &[Snapshot]) 
     format!("{document:#}\n")
 }
 
-fn comparison(compared: &ProbeComparison) -> Value {
+/// One comparison.
+pub(super) fn comparison(compared: &ProbeComparison) -> Value {
     let changes: Vec<Value> = compared
         .changes
         .iter()
@@ -59,6 +60,7 @@ fn comparison(compared: &ProbeComparison) -> Value {
         "suite": compared.suite,
         "by": by,
         "verdict": verdict_word(compared.verdict),
+        "more_trials": compared.more_trials(),
         "changes": changes,
         "metrics": metrics,
     })

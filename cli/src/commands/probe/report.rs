@@ -77,12 +77,18 @@ fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) ->
         let check = escape_controls(&format!("{} → {}", it.old, it.new));
         findings.extend(it.changes.iter().map(|change| finding(&check, it, change)));
         if it.verdict == Verdict::NotMeasured {
+            let message = match it.more_trials() {
+                Some(more) => format!(
+                    "{INCONCLUSIVE}; about {more} more trials of each case and side would decide"
+                ),
+                None => INCONCLUSIVE.to_owned(),
+            };
             findings.push(note_finding(
                 &check,
                 &it.new,
                 "inconclusive",
                 FindingLevel::Error,
-                INCONCLUSIVE,
+                &message,
             ));
         }
         subjects.extend(it.tools.iter().cloned());

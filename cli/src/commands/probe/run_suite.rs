@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
@@ -34,41 +36,134 @@ pub(super) fn run_providers(
     suite: &ProbeSuite,
     args: &AskArgs,
 ) -> Result<Vec<Snapshot>, CliError> {
-    let targets: Result<Vec<ProbeTarget>, _> = providers.into_iter().map(load_target).collect();
-    let targets = targets?;
-    let mut settings = run_settings(&args.limits);
-    settings.repeat = args.repeat;
-    let modes = args.mode.iter().map(|mode| match mode {
-        ModeArg::Nonstream => StreamMode::Nonstream,
-        ModeArg::Stream => StreamMode::Stream,
-    });
-    settings.modes = Some(modes.collect()).filter(|it: &Vec<StreamMode>| !it.is_empty());
-    let (mut runs, interrupted) = with_progress_bar(async |progress, interrupt| {
-        let mut interrupted = None;
-        let stop = async { interrupted = Some(interrupt.wait().await) };
-        let runs =
-            toolwarden_probe::run_suite_until(targets, suite, &settings, progress, stop).await;
-        Ok((runs, interrupted))
-    })?;
-    if interrupted.is_some() {
-        // A file with nothing in it must not take the place of a whole one.
-        runs.retain(|it| !it.exchanges.is_empty());
+    let mut runs = ProviderRuns::new(providers)?;
+    runs.run(suite, args, args.repeat)?;
+    Ok(runs.finish(suite))
+}
+
+/// Runs of a suite against providers that can be continued.
+pub(super) struct ProviderRuns {
+    targets: Vec<ProbeTarget>,
+    runs: Vec<SuiteRun>,
+    begun: Instant,
+    /// How often every case ran.
+    repetitions: u32,
+}
+
+impl ProviderRuns {
+    pub(super) fn new(providers: Vec<Provider>) -> Result<Self, ProbeError> {
+        let targets: Result<Vec<ProbeTarget>, _> = providers.into_iter().map(load_target).collect();
+        Ok(Self {
+            targets: targets?,
+            runs: Vec::new(),
+            begun: Instant::now(),
+            repetitions: 0,
+        })
     }
-    if let Some(folder) = &args.limits.capture {
-        for path in capture::write(folder, &suite.name, &runs).map_err(ProbeError::Capture)? {
-            print_status(&format!("kept {}", path.display()));
+
+    /// Runs every case this many times more.
+    pub(super) fn run(
+        &mut self,
+        suite: &ProbeSuite,
+        args: &AskArgs,
+        repeat: Option<NonZeroU32>,
+    ) -> Result<(), CliError> {
+        let settings = self.settings(args, repeat);
+        let targets = self.targets.clone();
+        let (mut runs, interrupted) = with_progress_bar(async |progress, interrupt| {
+            let mut interrupted = None;
+            let stop = async { interrupted = Some(interrupt.wait().await) };
+            let runs =
+                toolwarden_probe::run_suite_until(targets, suite, &settings, progress, stop).await;
+            Ok((runs, interrupted))
+        })?;
+        if self.runs.is_empty() {
+            self.runs.append(&mut runs);
+        }
+        for (run, more) in self.runs.iter_mut().zip(runs) {
+            run.extend(more, suite);
+        }
+        let repeat = repeat.unwrap_or(suite.sampling.repeat);
+        self.repetitions = self.repetitions.saturating_add(repeat.get());
+        if interrupted.is_some() {
+            // A file with nothing in it must not take the place of a whole one.
+            self.runs.retain(|it| !it.exchanges.is_empty());
+        }
+        if let Some(folder) = &args.limits.capture {
+            let written = capture::write(folder, &suite.name, &self.runs);
+            for path in written.map_err(ProbeError::Capture)? {
+                print_status(&format!("kept {}", path.display()));
+            }
+        }
+        match interrupted {
+            Some(code) => Err(CliError::Interrupted { code }),
+            None => Ok(()),
         }
     }
-    if let Some(code) = interrupted {
-        return Err(CliError::Interrupted { code });
+
+    /// Whether a limit of the whole run leaves nothing for more trials.
+    pub(super) fn is_exhausted(&self, args: &AskArgs) -> bool {
+        let limits = &args.limits;
+        let late = limits.deadline.is_some_and(|it| self.begun.elapsed() >= it);
+        late || limits.max_cost_tokens.is_some_and(|it| self.tokens() >= it)
     }
-    let at = jiff::Timestamp::now();
-    let facts = suite.facts();
-    let taken = runs.into_iter().map(|run| {
-        print_failures(&run.provider.name, &run.trials);
-        build_snapshot(origin(&run, Some(format!("{at:.3}"))), &facts, &run.trials)
-    });
-    Ok(taken.collect())
+
+    /// The settings of the next run: what is left of the limits of all.
+    fn settings(&self, args: &AskArgs, repeat: Option<NonZeroU32>) -> RunSettings {
+        let mut settings = run_settings(&args.limits);
+        settings.repeat = repeat;
+        settings.first_repetition = self.repetitions;
+        if self.repetitions > 0 {
+            let spent = self.begun.elapsed();
+            settings.deadline = settings.deadline.map(|it| it.saturating_sub(spent));
+            let tokens = self.tokens();
+            let left = |it: u64| it.saturating_sub(tokens);
+            settings.max_cost_tokens = settings.max_cost_tokens.map(left);
+        }
+        let modes = args.mode.iter().map(|mode| match mode {
+            ModeArg::Nonstream => StreamMode::Nonstream,
+            ModeArg::Stream => StreamMode::Stream,
+        });
+        settings.modes = Some(modes.collect()).filter(|it: &Vec<StreamMode>| !it.is_empty());
+        settings
+    }
+
+    /// The tokens of the provider that took the most.
+    fn tokens(&self) -> u64 {
+        self.runs.iter().map(SuiteRun::tokens).max().unwrap_or(0)
+    }
+
+    pub(super) fn snapshots(&self, suite: &ProbeSuite) -> Vec<Snapshot> {
+        let at = jiff::Timestamp::now();
+        let facts = suite.facts();
+        let taken = self
+            .runs
+            .iter()
+            .map(|run| build_snapshot(origin(run, Some(format!("{at:.3}"))), &facts, &run.trials));
+        taken.collect()
+    }
+
+    /// The snapshots, and what was not measured on standard error.
+    pub(super) fn finish(&self, suite: &ProbeSuite) -> Vec<Snapshot> {
+        for run in &self.runs {
+            print_failures(&run.provider.name, &run.trials);
+        }
+        self.snapshots(suite)
+    }
+}
+
+/// The providers whose keys are set, and the others with the reason.
+pub(super) fn providers_with_keys(
+    providers: Vec<Provider>,
+) -> (Vec<Provider>, Vec<(String, ProbeError)>) {
+    let (mut usable, mut left_out) = (Vec::new(), Vec::new());
+    for provider in providers {
+        match load_target(provider.clone()) {
+            Ok(_) => usable.push(provider),
+            Err(error) => left_out.push((provider.name, error)),
+        }
+    }
+    (usable, left_out)
 }
 
 /// A provider with its secrets.

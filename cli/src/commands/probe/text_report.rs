@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toolwarden_model::{Severity, Verdict};
 use toolwarden_trials::{Rate, Snapshot, TrialChange, TrialRule, conformance};
 
-use super::comparison::ProbeComparison;
+use super::comparison::{ProbeComparison, UnchangedTool};
 use crate::args::JudgeArgs;
 use crate::style::{self, escape_controls};
 
@@ -43,6 +43,7 @@ pub(super) fn comparisons_text(
 
 fn comparison_text(compared: &ProbeComparison, args: &JudgeArgs) -> String {
     let (good, error, dim) = (style::SUCCESS, style::ERROR, style::DIM);
+    let warning = style::WARNING;
     let mut out = format!(
         "ToolDrift {}  →  {}   suite={}\n",
         escape_controls(&compared.old),
@@ -54,10 +55,11 @@ fn comparison_text(compared: &ProbeComparison, args: &JudgeArgs) -> String {
         .iter()
         .partition(|tool| compared.differs(tool));
     for tool in same {
-        out.push_str(&format!(
-            "  {good}✓{good:#} {} equivalent\n",
-            escape_controls(tool)
-        ));
+        let name = escape_controls(tool);
+        out.push_str(&match compared.status_without_changes(tool) {
+            UnchangedTool::Equivalent => format!("  {good}✓{good:#} {name} equivalent\n"),
+            UnchangedTool::Inconclusive => format!("  {warning}?{warning:#} {name} inconclusive\n"),
+        });
         out.push_str(&lines(&rows_of_tool(compared, Some(tool))));
     }
     for tool in &drifted {
@@ -139,10 +141,14 @@ fn verdict(compared: &ProbeComparison, drifted: usize, args: &JudgeArgs) -> Stri
             style::ERROR,
             format!("FAIL — drift in {drifted} of {tools} tool(s). Exit 1."),
         ),
-        (_, Verdict::NotMeasured) => (
-            style::WARNING,
-            "INCONCLUSIVE — too few trials to tell the two apart from chance. Exit 3.".to_owned(),
-        ),
+        (_, Verdict::NotMeasured) => {
+            let more = compared
+                .more_trials()
+                .map(|more| format!(" About {more} more of each case and side would decide."));
+            let more = more.unwrap_or_default();
+            let line = "INCONCLUSIVE — too few trials to tell the two apart from chance.";
+            (style::WARNING, format!("{line}{more} Exit 3."))
+        }
         (Some(Severity::Warning), _) if drifted == 0 => (
             style::SUCCESS,
             "PASS — nothing breaks; there are warnings about replies.".to_owned(),

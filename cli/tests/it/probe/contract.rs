@@ -105,7 +105,12 @@ fn what_is_not_pinned_is_not_compared() {
         include_str!("../../../../examples/suite.weather.yaml"),
     );
     let contract = |expected: &str| {
-        let text = format!("suite: suite.yaml\nproviders: {{qwen: }}\n{expected}");
+        // The bundled answer of qwen has a fault, which counts whatever is pinned.
+        let limits = match expected {
+            "" => "",
+            _ => "max_rate: {wrong_type: 1}",
+        };
+        let text = format!("suite: suite.yaml\nproviders: {{qwen: }}\n{limits}\n{expected}");
         probe.write("c.yaml", &text);
         probe.run(&["run", "--contract", "c.yaml", "--from-fixtures"])
     };
@@ -190,15 +195,30 @@ fn faults_are_reported_whatever_is_pinned() {
         "--format",
         "json",
     ];
-    let said = probe.run_to(0, &args);
+    let said = probe.run_to(1, &args);
     let told = parsed(&said.out);
     let changes = told["comparisons"][0]["changes"].as_array().unwrap();
     let wrong = changes.iter().find(|it| it["pointer"] == "/days").unwrap();
     assert_eq!(
         (&wrong["tool"], &wrong["severity"]),
-        (&json!("get_forecast"), &json!("warning"))
+        (&json!("get_forecast"), &json!("breaking"))
     );
-    probe.run_to(1, &[&args[..], &["--fail-on", "any"]].concat());
+    // No allowed drop covers it; a pinned rate does.
+    probe.run_to(1, &[&args[..], &["--allowed-drop", "1"]].concat());
+    let allowing = probe.read("contract.yaml").replace(
+        "\"expected\"",
+        "\"max_rate\": {\"wrong_type\": 1}, \"expected\"",
+    );
+    let strict = probe.read("contract.yaml");
+    probe.write("contract.yaml", &allowing);
+    probe.run_to(0, &args);
+    probe.write(
+        "contract.yaml",
+        &allowing.replace("wrong_type", "wrong_typ"),
+    );
+    let said = probe.run_to(2, &args);
+    assert!(said.err.contains("wrong_typ"), "{}", said.err);
+    probe.write("contract.yaml", &strict);
     // What the suite forbids breaks.
     let tool = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
     let suite = json!({

@@ -16,6 +16,7 @@ mod providers;
 mod rates;
 mod replay;
 mod secrets;
+mod table;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -102,8 +102,104 @@ fn rates_are_compared_and_not_single_replies() {
         3,
         &[&run[..], &["--old-base-url", &old, "--new-base-url", &new]].concat(),
     );
-    let told = "INCONCLUSIVE — too few trials to tell the two apart from chance. Exit 3.";
+    let told = "INCONCLUSIVE — too few trials to tell the two apart from chance. About ";
     assert!(said.out.contains(told), "{}", said.out);
+    assert!(
+        said.out
+            .contains(" more of each case and side would decide. Exit 3."),
+        "{}",
+        said.out
+    );
+    assert!(
+        !said.out.contains("✓ get_weather equivalent"),
+        "{}",
+        said.out
+    );
+}
+
+/// Three trials do not decide, six do; a comparison that is decided at once runs no more.
+#[test]
+fn more_trials_run_until_the_comparison_is_decided() {
+    for (of_ten, code, verdict, measured) in [(0, 0, "pass", 3), (5, 1, "fail", 6)] {
+        let probe = ProbeSandbox::new();
+        let (one, other) = (mixed(silent, 0), mixed(silent, of_ten));
+        let (old, new) = (one.url(), other.url());
+        let run = [
+            "run",
+            "--old",
+            "openai",
+            "--new",
+            "deepseek",
+            "--repeat",
+            "3",
+            "--until-decided",
+            "--max-trials",
+            "12",
+        ];
+        let places = ["--old-base-url", &old, "--new-base-url", &new, "-f", "json"];
+        let said = probe.run_to(code, &[&run[..], &places].concat());
+        let document = parsed(&said.out);
+        assert_eq!(document["comparisons"][0]["verdict"], verdict);
+        for side in 0..2 {
+            assert_eq!(document["measured"][side]["measured"], measured);
+        }
+        assert_eq!(other.requests().len(), measured, "{}", said.err);
+        assert_eq!(
+            said.err
+                .contains("inconclusive after 3 trials of each case"),
+            measured > 3
+        );
+    }
+}
+
+/// Calls a tool that was not offered, beside the right ones.
+fn destructive() -> ProviderResponse {
+    let call = tool_call("call_0a1b2c3d4e", "delete_everything", "{}");
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    ProviderResponse::json(&chat_completion(&message, &json!("tool_calls")))
+}
+
+/// One call of a tool that was not offered is too many, against a contract and against another model.
+#[test]
+fn one_dangerous_call_breaks_everywhere() {
+    let probe = ProbeSandbox::new();
+    let (steady, unsteady) = (mixed(destructive, 0), mixed(destructive, 1));
+    probe.write(
+        "suite.yaml",
+        include_str!("../../../../examples/suite.weather.yaml"),
+    );
+    let (old, new) = (steady.url(), unsteady.url());
+    let contract = format!(
+        "suite: suite.yaml\nproviders: {{openai: {{base_url: {new:?}}}}}\nexpected: {{get_weather: {{emit_rate: 0.5}}}}\n"
+    );
+    probe.write("contract.yaml", &contract);
+    let said = probe.run_to(1, &["run", "--contract", "contract.yaml", "--repeat", "10"]);
+    let row = "undeclared_tool  0 of 10  →  1 of 10  breaking";
+    assert!(said.out.contains(row), "{}", said.out);
+    let run = [
+        "run", "--old", "openai", "--new", "deepseek", "--repeat", "10",
+    ];
+    let places = ["--old-base-url", &old, "--new-base-url", &new];
+    let lax = ["--allowed-drop", "1"];
+    let said = probe.run_to(1, &[&run[..], &places, &lax].concat());
+    assert!(said.out.contains(row), "{}", said.out);
+    let table = [
+        "compare-table",
+        "-p",
+        "openai",
+        "-p",
+        "deepseek",
+        "--repeat",
+        "10",
+    ];
+    let (old, new) = (format!("openai={old}"), format!("deepseek={new}"));
+    let places = ["--base-url", &old, "--base-url", &new];
+    let said = probe.run_to(1, &[&table[..], &places, &lax].concat());
+    assert!(
+        said.out.contains("| baseline | ✗ breaking |"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]

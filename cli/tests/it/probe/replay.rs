@@ -146,6 +146,35 @@ fn the_bundled_answers_can_be_asked_for() {
     assert!(taken.err.contains("HTTP 404"), "{}", taken.err);
 }
 
+/// A run gets the trials that were recorded, and no more; another suite or model gets none.
+#[test]
+fn a_run_has_as_many_trials_as_were_recorded() {
+    let probe = ProbeSandbox::new();
+    let replies = wire_replies().into_iter().next().unwrap();
+    let server = FakeProvider::start(Script::by(move |_, _| replies.nonstream.clone()));
+    let ask = |url: &str, more: &[&str]| {
+        let args = ["snapshot", "-p", "openai", "--base-url", url, "-q"];
+        probe.run(&[&args[..], &["--mode", "nonstream"], more].concat())
+    };
+    let first = ask(&server.url(), &["--repeat", "3", "--capture", "first"]);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let replay = ReplayServer::start(&probe, &["first"]);
+    for (repeat, measured, code) in [("3", 3, 0), ("3", 3, 0), ("20", 3, 3), ("1", 1, 0)] {
+        let said = ask(&replay.url, &["--repeat", repeat]);
+        assert_eq!(said.code, code, "{}", said.err);
+        assert_eq!(parsed(&said.out)["trials"]["measured"], measured);
+    }
+    probe.write(
+        "other.yaml",
+        &include_str!("../../../../examples/suite.weather.yaml").replace("Shanghai", "Lyon"),
+    );
+    for other in [["--suite", "other.yaml"], ["--model", "another"]] {
+        let said = ask(&replay.url, &other);
+        assert_eq!(said.code, 3, "{other:?}: {}", said.err);
+        assert!(said.err.contains("HTTP 404"), "{}", said.err);
+    }
+}
+
 #[test]
 fn port_in_use_is_reported() {
     let probe = ProbeSandbox::new();

@@ -54,12 +54,16 @@ fn is_same(one: &TrialChange, other: &TrialChange) -> bool {
 /// The severity of a share's difference and the reason; `None` if there is nothing to report.
 fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
     let points = |share: f64| format!("{:.0}", share * 100.0);
-    let between = format!(
-        "{} points, between {} and {}",
-        points(compared.difference),
-        points(compared.interval.lower),
-        points(compared.interval.upper)
-    );
+    // One trial is a reply, not a rate.
+    let between = match compared.old.of.min(compared.new.of) {
+        0 | 1 => "one trial is not a rate".to_owned(),
+        _ => format!(
+            "{} points, between {} and {}",
+            points(compared.difference),
+            points(compared.interval.lower),
+            points(compared.interval.upper)
+        ),
+    };
     let by_itself = matches!(compared.metric, Metric::Without { .. });
     if by_itself && compared.new.is_always() {
         return None;
@@ -68,10 +72,33 @@ fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
         Verdict::Drift if compared.structural => {
             Some((Severity::Breaking, "never before, always now".to_owned()))
         }
+        Verdict::Drift
+            if compared.metric.is_zero_tolerance() && !compared.first_seen_in.is_empty() =>
+        {
+            let cases = cases(&compared.first_seen_in);
+            Some((
+                Severity::Breaking,
+                format!("never before, now in {cases}; one is too many"),
+            ))
+        }
         Verdict::Drift => Some((
             Severity::Breaking,
             format!("more than chance: {between}, p = {:.4}", compared.p),
         )),
+        Verdict::NotMeasured | Verdict::Pass
+            if compared.metric.is_zero_tolerance() && compared.new.hits < compared.new.of =>
+        {
+            let why = match compared.verdict {
+                _ if compared.old.is_never() && compared.new.is_never() => {
+                    "always so on both sides".to_owned()
+                }
+                Verdict::NotMeasured => {
+                    format!("so on both sides; too few trials to tell an increase: {between}")
+                }
+                _ => "so on both sides, and not more often than before".to_owned(),
+            };
+            Some((Severity::Warning, why))
+        }
         Verdict::NotMeasured if !compared.first_seen_in.is_empty() => {
             let cases = cases(&compared.first_seen_in);
             let why = format!("never before, now in {cases}; too few trials to tell: {between}");
@@ -83,8 +110,10 @@ fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
             Some((Severity::Warning, why))
         }
         Verdict::NotMeasured | Verdict::Pass
-            if matches!(compared.metric, Metric::CaseExpectation { .. })
-                && compared.old.is_always()
+            if matches!(
+                compared.metric,
+                Metric::CaseExpectation { .. } | Metric::Emitted { .. }
+            ) && compared.old.is_always()
                 && compared.new.is_never() =>
         {
             let why = format!("always before, never now; too few trials to tell: {between}");

@@ -2,19 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::metric::Metric;
+use super::metric::{Metric, is_zero_tolerance};
 use crate::snapshot::Snapshot;
 use crate::trial_mark::TrialMark;
 
 /// The maximum number of faults that are compared individually.
 const MAX_FAULT_METRICS: usize = 64;
 
+/// The maximum number of other faults that are reported because only the new side shows them.
+const MAX_APPEARED: usize = 1_000;
+
+/// The shares of single faults.
+pub(super) struct FaultMetrics {
+    /// Those of the most frequent faults of both sides together.
+    pub(super) most_frequent: Vec<Metric>,
+    /// Those of the other faults with zero tolerance that the old side never shows.
+    pub(super) appeared: Vec<Metric>,
+}
+
 /// One share for each fault of either side, limited to the most frequent faults.
 ///
 /// The selection does not depend on which trial belongs to which side; otherwise shuffling the sides
 /// would not measure chance. A fault that occurs in exactly the trials of its kind is left to the share
 /// of the kind.
-pub(super) fn fault_metrics(old: &Snapshot, new: &Snapshot) -> Vec<Metric> {
+pub(super) fn fault_metrics(old: &Snapshot, new: &Snapshot) -> FaultMetrics {
     let counts = counts([old, new]);
     let wrong = counts.iter().filter(|(mark, count)| {
         let is_all = |kind: TrialMark| counts.get(&kind) == Some(count);
@@ -22,10 +33,16 @@ pub(super) fn fault_metrics(old: &Snapshot, new: &Snapshot) -> Vec<Metric> {
     });
     let mut wrong: Vec<(u64, &TrialMark)> = wrong.map(|(mark, count)| (*count, *mark)).collect();
     wrong.sort_by(|(one, mark), (other, with)| other.cmp(one).then(mark.cmp(with)));
-    let first = wrong.into_iter().take(MAX_FAULT_METRICS);
-    first
-        .map(|(_, mark)| Metric::Without { mark: mark.clone() })
-        .collect()
+    let metric = |(_, mark): &(u64, &TrialMark)| Metric::Without {
+        mark: (*mark).clone(),
+    };
+    let before = self::counts([old, old]);
+    let appeared = wrong.iter().skip(MAX_FAULT_METRICS);
+    let appeared = appeared.filter(|(_, it)| is_zero_tolerance(it) && !before.contains_key(*it));
+    FaultMetrics {
+        most_frequent: wrong.iter().take(MAX_FAULT_METRICS).map(metric).collect(),
+        appeared: appeared.take(MAX_APPEARED).map(metric).collect(),
+    }
 }
 
 /// The number of trials that have each mark.

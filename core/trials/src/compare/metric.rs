@@ -99,6 +99,27 @@ impl Metric {
         self.is_structural() || matches!(self, Self::Without { .. })
     }
 
+    /// Whether the counted fault has zero tolerance: a call of a tool that was not offered or that the
+    /// case forbids, arguments that are unreadable or violate the schema, a leaked or broken call. A
+    /// caller acts on each of them, so one occurrence is drift if there was none before, and no allowed
+    /// drop covers an increase.
+    pub(super) const fn is_zero_tolerance(&self) -> bool {
+        match self {
+            Self::SchemaValid { .. } | Self::DeclaredOnly | Self::NoLeak => true,
+            Self::Without { mark } => is_zero_tolerance(mark),
+            // Callers read an object or a string with one, and nothing else.
+            Self::NotEncodedAs { class, .. } => !matches!(
+                class,
+                ArgumentsClass::Object | ArgumentsClass::JsonObjectString
+            ),
+            Self::Emitted { .. }
+            | Self::NoExtraKeys { .. }
+            | Self::Expectation
+            | Self::CaseExpectation { .. }
+            | Self::ExactArguments => false,
+        }
+    }
+
     /// Whether too few trials for this metric make the whole comparison inconclusive. A difference in
     /// one case among many is reported only if it is established; the rate over all cases covers the
     /// rest.
@@ -162,8 +183,27 @@ impl fmt::Display for Metric {
     }
 }
 
+/// Whether one occurrence of a fault is too many.
+pub(super) const fn is_zero_tolerance(mark: &TrialMark) -> bool {
+    matches!(
+        mark,
+        TrialMark::Fault { .. }
+            | TrialMark::UndeclaredTool(_)
+            | TrialMark::Forbidden(_)
+            | TrialMark::LeakOf { .. }
+            | TrialMark::Broken(_)
+    )
+}
+
 /// Every share by which two snapshots can be compared.
-pub(super) fn metrics(old: &Snapshot, new: &Snapshot) -> Vec<Metric> {
+pub(super) struct Metrics {
+    /// Those that are tested together. Their choice does not depend on which side shows what.
+    pub(super) tested: Vec<Metric>,
+    /// Faults with zero tolerance that only the new side shows and that are too many to be tested.
+    pub(super) appeared: Vec<Metric>,
+}
+
+pub(super) fn metrics(old: &Snapshot, new: &Snapshot) -> Metrics {
     let mut metrics = vec![
         Metric::DeclaredOnly,
         Metric::NoLeak,
@@ -187,9 +227,13 @@ pub(super) fn metrics(old: &Snapshot, new: &Snapshot) -> Vec<Metric> {
             class,
         }));
     }
-    metrics.extend(fault_metrics::fault_metrics(old, new));
+    let faults = fault_metrics::fault_metrics(old, new);
+    metrics.extend(faults.most_frequent);
     metrics.sort();
-    metrics
+    Metrics {
+        tested: metrics,
+        appeared: faults.appeared,
+    }
 }
 
 /// Maps the argument classes of both sides to common terms.

@@ -1,11 +1,14 @@
 //! Compares two snapshots of the same suite.
 
 mod bootstrap;
+mod case_trials;
 mod describe;
+mod exact_test;
 mod fault_metrics;
 mod metric;
 mod minor_changes;
 mod permutation_test;
+mod sample_size;
 
 use std::collections::BTreeSet;
 
@@ -14,11 +17,12 @@ use toolwarden_model::{Severity, Verdict};
 
 pub use metric::Metric;
 
-use self::metric::{OutcomeRow, Stratum, metrics, strata};
+use self::metric::{Metrics, OutcomeRow, Stratum, metrics, strata};
 use super::change::{ChangeParts, TrialChange, sort};
 use super::rate::Rate;
-use super::snapshot::{Snapshot, TrialCounts};
+use super::snapshot::{CaseContract, Snapshot, TrialCounts};
 use super::statistics::{Confidence, Interval, difference};
+use super::suite::CallExpectation;
 use super::trial_rule::TrialRule;
 
 /// The part of the error budget for the shuffles; the structural rule has its own error.
@@ -48,6 +52,13 @@ impl Default for Options {
             seed: 0x7077_1006,
             resamples: 10_000,
         }
+    }
+}
+
+impl Options {
+    /// The largest p-value at which a drop is more than chance.
+    pub(crate) fn established_p(&self) -> f64 {
+        self.confidence.error() * SHUFFLE_ERROR_SHARE
     }
 }
 
@@ -111,6 +122,9 @@ pub struct SnapshotComparison {
     pub equivalent_tools: Vec<String>,
     /// The cases that were not measured on both sides.
     pub unmeasured_cases: Vec<String>,
+    /// About how many more trials of each case and side would decide an inconclusive comparison;
+    /// `None` if it is decided, or if more trials alone would not decide it.
+    pub more_trials: Option<u64>,
     /// The trials of the old side.
     pub old_trials: TrialCounts,
     /// The trials of the new side.
@@ -138,6 +152,9 @@ pub struct MetricComparison {
     pub structural: bool,
     /// The cases in which the new side shows a caller-breaking fault that the old side never showed.
     pub first_seen_in: Vec<String>,
+    /// About how many more trials of each case and side would decide an inconclusive share, if the
+    /// rates stay as observed; `None` if the share is decided or no reasonable number would.
+    pub more_trials: Option<u64>,
 }
 
 /// Compares two snapshots of the same suite. The rules are those of the [module](super).
@@ -157,6 +174,10 @@ pub fn compare(
     if hollow {
         changes.push(unknown_tools(old, new));
     }
+    let silent = is_silent(new);
+    if silent && old.is_measured() && new.is_measured() {
+        changes.push(silence(old, new));
+    }
     sort(&mut changes);
     let cases: BTreeSet<&String> = old.cases.keys().chain(new.cases.keys()).collect();
     let measured = |it: &Snapshot, name: &str| it.cases.get(name).is_some_and(|it| it.measured > 0);
@@ -166,13 +187,19 @@ pub fn compare(
     let unmeasured_cases: Vec<String> = unmeasured.cloned().collect();
     let open = |it: &&MetricComparison| it.verdict == Verdict::NotMeasured;
     let is_open = metrics.iter().any(|it| open(&it) && it.metric.is_needed());
+    // One share that more trials would not decide leaves the whole open.
+    let more_trials = metrics
+        .iter()
+        .filter(|it| open(it) && it.metric.is_needed())
+        .map(|it| it.more_trials)
+        .try_fold(0, |most, it| Some(it?.max(most)));
     let breaking = changes.iter().any(|it| it.severity() == Severity::Breaking)
         || metrics.iter().any(|it| it.verdict == Verdict::Drift);
     let verdict = if !old.is_measured() || !new.is_measured() {
         Verdict::NotMeasured
     } else if breaking {
         Verdict::Drift
-    } else if is_open || hollow || !unmeasured_cases.is_empty() {
+    } else if is_open || hollow || silent || !unmeasured_cases.is_empty() {
         Verdict::NotMeasured
     } else {
         Verdict::Pass
@@ -182,6 +209,7 @@ pub fn compare(
         let mut open = metrics.iter().filter(open);
         grave.any(|it| it.tool.as_deref() == Some(tool))
             || open.any(|it| it.metric.tool() == Some(tool))
+            || silent
     };
     let measured = old.is_measured() && new.is_measured();
     let equivalent = new.tools.keys().filter(|tool| measured && !differs(tool));
@@ -190,10 +218,45 @@ pub fn compare(
         equivalent_tools: equivalent.cloned().collect(),
         changes,
         metrics,
+        more_trials: match verdict {
+            Verdict::NotMeasured if !hollow && !silent && unmeasured_cases.is_empty() => {
+                more_trials
+            }
+            _ => None,
+        },
         unmeasured_cases,
         old_trials: old.trials.clone(),
         new_trials: new.trials.clone(),
     })
+}
+
+/// Whether a model called no tool at all, although a case asks for a call or leaves it open. Nothing
+/// of how it calls tools was seen, so it equals no other.
+fn is_silent(snapshot: &Snapshot) -> bool {
+    let asked = |it: &CaseContract| it.measured > 0 && it.expect != CallExpectation::NoCall;
+    let called = snapshot.tools.values().any(|it| it.calls > 0) || !snapshot.undeclared.is_empty();
+    !called && snapshot.cases.values().any(asked)
+}
+
+fn silence(old: &Snapshot, new: &Snapshot) -> TrialChange {
+    let called = |it: &Snapshot| {
+        let calls = it.tools.values().map(|it| it.calls);
+        match calls.fold(0, u64::saturating_add) {
+            1 => "1 call".to_owned(),
+            calls => format!("{calls} calls"),
+        }
+    };
+    let parts = ChangeParts {
+        tool: None,
+        rule: TrialRule::Emitted,
+        pointer: "/tools".to_owned(),
+        severity: Severity::Warning,
+        before: called(old),
+        after: called(new),
+        message: "the model called no tool, so how it calls tools was not seen".to_owned(),
+        rates: None,
+    };
+    parts.into()
 }
 
 /// Whether a snapshot lacks a tool of its suite.
@@ -241,14 +304,13 @@ fn check_comparable(old: &Snapshot, new: &Snapshot) -> Result<(), Incomparable> 
 }
 
 fn compare_metrics(old: &Snapshot, new: &Snapshot, options: &Options) -> Vec<MetricComparison> {
-    let metrics = metrics(old, new);
+    let Metrics { tested, appeared } = metrics(old, new);
+    let tests = tested.len();
+    let metrics: Vec<Metric> = tested.into_iter().chain(appeared).collect();
     let strata = strata(old, new, &metrics);
-    let chances = permutation_test::adjusted_p_values(
-        &strata,
-        metrics.len(),
-        options.resamples,
-        options.seed,
-    );
+    let chances =
+        permutation_test::adjusted_p_values(&strata, tests, options.resamples, options.seed);
+    let chances = chances.into_iter().chain(std::iter::repeat(1.0));
     let rated = metrics.into_iter().zip(chances).enumerate();
     let judged = rated.filter_map(|(at, (metric, p))| {
         let cases: Vec<(&str, Rate, Rate)> = strata.iter().map(|it| rates(it, at)).collect();
@@ -306,16 +368,23 @@ fn judge_metric(
         alone.is_some_and(|(_, interval)| is_within(interval))
     });
     let first_seen_in: Vec<String> = seen.map(|(name, ..)| (*name).to_owned()).collect();
-    let established = p <= options.confidence.error() * SHUFFLE_ERROR_SHARE;
+    let established = p <= options.established_p();
+    // No allowed drop covers a fault with zero tolerance, whether it is new or more frequent.
+    let intolerable = metric.is_zero_tolerance();
+    let appeared = intolerable && !first_seen_in.is_empty();
     let unseen = estimate >= -1e-9
         && first_seen_in.is_empty()
         && options.pass_criterion == PassCriterion::Seen;
-    let verdict = if structural || established && !within {
+    let verdict = if structural || appeared || established && (intolerable || !within) {
         Verdict::Drift
     } else if within && harmless || unseen {
         Verdict::Pass
     } else {
         Verdict::NotMeasured
+    };
+    let more_trials = match verdict {
+        Verdict::NotMeasured => sample_size::more_trials(&pairs, options),
+        Verdict::Pass | Verdict::Drift => None,
     };
     Some(MetricComparison {
         metric,
@@ -327,5 +396,6 @@ fn judge_metric(
         verdict,
         structural,
         first_seen_in,
+        more_trials,
     })
 }

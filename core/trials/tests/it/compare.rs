@@ -89,8 +89,19 @@ fn verdict(
     compared(&old, &new).verdict
 }
 
-/// Good and bad replies, and whether always-now-never-before is enough.
-fn kinds(suite: &TrialSuite) -> Vec<(&'static str, MeasuredReply, MeasuredReply, bool)> {
+/// When a reply that the old side never gave fails.
+#[derive(Clone, Copy, PartialEq)]
+enum Fails {
+    /// At its first occurrence.
+    Once,
+    /// If it always comes, else by statistics.
+    Always,
+    /// By statistics.
+    ByRate,
+}
+
+/// Good and bad replies, and when the bad one fails.
+fn kinds(suite: &TrialSuite) -> Vec<(&'static str, MeasuredReply, MeasuredReply, Fails)> {
     let good = || calling(suite, json!({"location": "x"}));
     let sent = |sent: Value| {
         reply(vec![call(
@@ -117,26 +128,31 @@ fn kinds(suite: &TrialSuite) -> Vec<(&'static str, MeasuredReply, MeasuredReply,
             "missing required",
             good(),
             calling(suite, json!({"unit": "celsius"})),
-            true,
+            Fails::Once,
         ),
         (
             "wrong type",
             good(),
             calling(suite, json!({"location": 3})),
-            true,
+            Fails::Once,
         ),
         (
             "extra key",
             good(),
             calling(suite, json!({"location": "x", "lang": "en"})),
-            true,
+            Fails::Always,
         ),
-        ("unreadable", good(), sent(json!("{")), true),
-        ("object", good(), sent(json!({"location": "x"})), true),
-        ("double encoded", good(), twice, true),
-        ("leak", good(), leaking, true),
-        ("undeclared", good(), further, true),
-        ("silent", good(), reply(Vec::new()), false),
+        ("unreadable", good(), sent(json!("{")), Fails::Once),
+        (
+            "object",
+            good(),
+            sent(json!({"location": "x"})),
+            Fails::Always,
+        ),
+        ("double encoded", good(), twice, Fails::Once),
+        ("leak", good(), leaking, Fails::Once),
+        ("undeclared", good(), further, Fails::Once),
+        ("silent", good(), reply(Vec::new()), Fails::ByRate),
     ]
 }
 
@@ -144,40 +160,47 @@ fn kinds(suite: &TrialSuite) -> Vec<(&'static str, MeasuredReply, MeasuredReply,
 fn rates_decide_by_how_many_trials_there_are() {
     let mut suite = weather();
     suite.cases = vec![case("weather", CallExpectation::Call)];
-    for (kind, good, bad, structural) in kinds(&suite) {
+    for (kind, good, bad, fails) in kinds(&suite) {
         let verdict = |old, new| verdict(&suite, &good, &bad, old, new);
-        let at_once = if structural {
-            Verdict::Drift
-        } else {
-            Verdict::NotMeasured
+        let at_once = match fails {
+            Fails::Once | Fails::Always => Verdict::Drift,
+            Fails::ByRate => Verdict::NotMeasured,
         };
-        assert_eq!(verdict((1, 0), (0, 1)), at_once, "{kind}");
-        assert_eq!(verdict((2, 0), (0, 2)), at_once, "{kind}");
-        assert_eq!(verdict((3, 0), (2, 1)), Verdict::NotMeasured, "{kind}");
-        assert_eq!(verdict((10, 0), (9, 1)), Verdict::NotMeasured, "{kind}");
-        assert_eq!(
-            verdict((10, 0), (6, 4)),
-            Verdict::Drift,
-            "{kind}: Fisher has 0.043"
-        );
-        assert_eq!(
-            verdict((10, 0), (7, 3)),
-            Verdict::NotMeasured,
-            "{kind}: Fisher has 0.105"
-        );
-        assert_eq!(verdict((80, 0), (75, 5)), Verdict::Drift, "{kind}");
-        assert_eq!(
-            verdict((80, 0), (79, 1)),
-            Verdict::Pass,
-            "{kind}: within what is allowed"
-        );
-        assert_eq!(
-            verdict((400, 0), (385, 15)),
-            Verdict::Pass,
-            "{kind}: established, and small"
-        );
-        assert_eq!(verdict((6, 4), (10, 0)), Verdict::Pass, "{kind}: better");
-        assert_eq!(verdict((5, 5), (5, 5)), Verdict::Pass, "{kind}: the same");
+        // No count is too small for a fault with zero tolerance, and no allowed drop covers it.
+        let unless_once = |by_rate| match fails {
+            Fails::Once => Verdict::Drift,
+            Fails::Always | Fails::ByRate => by_rate,
+        };
+        for (old, new, expected, why) in [
+            ((1, 0), (0, 1), at_once, "always now"),
+            ((2, 0), (0, 2), at_once, "always now"),
+            ((3, 0), (2, 1), unless_once(Verdict::NotMeasured), "few"),
+            ((10, 0), (9, 1), unless_once(Verdict::NotMeasured), "few"),
+            ((10, 0), (6, 4), Verdict::Drift, "Fisher has 0.043"),
+            (
+                (10, 0),
+                (7, 3),
+                unless_once(Verdict::NotMeasured),
+                "Fisher has 0.105",
+            ),
+            ((80, 0), (75, 5), Verdict::Drift, "more than chance"),
+            (
+                (80, 0),
+                (79, 1),
+                unless_once(Verdict::Pass),
+                "within what is allowed",
+            ),
+            (
+                (400, 0),
+                (385, 15),
+                unless_once(Verdict::Pass),
+                "established, and small",
+            ),
+            ((6, 4), (10, 0), Verdict::Pass, "better"),
+            ((5, 5), (5, 5), Verdict::Pass, "the same"),
+        ] {
+            assert_eq!(verdict(old, new), expected, "{kind}: {why}");
+        }
     }
 }
 

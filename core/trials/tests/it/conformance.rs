@@ -1,7 +1,7 @@
 use serde_json::json;
 use toolwarden_model::Severity;
 use toolwarden_model::reply::{Leak, LeakPlace};
-use toolwarden_trials::{CallExpectation, conformance};
+use toolwarden_trials::{CallExpectation, FaultLimits, conformance, contract_faults};
 
 use super::{call, calling, case, reply, snapshot_of, weather};
 
@@ -52,4 +52,58 @@ fn a_model_is_checked_against_its_own_suite() {
             "- leak/replies/leaks/qwen/arguments: 1 of 5: markup of qwen leaked into the arguments: `<tool_call>`",
         ]
     );
+}
+
+/// A contract accepts no fault that a caller acts on, however rare.
+#[test]
+fn a_contract_breaks_at_the_first_fault_unless_it_allows_a_share() {
+    let mut suite = weather();
+    suite.cases[0].forbid = vec!["get_forecast".to_owned()];
+    let good = calling(&suite, json!({"location": "x"}));
+    let forbidden = |name: &str| {
+        let sent = json!(r#"{"location": "x", "days": 3}"#);
+        let mut reply = good.clone();
+        reply
+            .calls
+            .push(call(&suite, name, json!("call_12345678"), sent));
+        reply
+    };
+    let mut replies = vec![good.clone(); 16];
+    replies.extend([
+        calling(&suite, json!({})),
+        calling(&suite, json!({"location": 1})),
+        forbidden("get_forecast"),
+        forbidden("delete_everything"),
+    ]);
+    let snapshot = snapshot_of(&suite, "p", replies);
+    let lines = |limits: &FaultLimits| -> Vec<String> {
+        let faults = contract_faults(&snapshot, limits);
+        let lines = faults.iter().map(|it| {
+            let tool = it.tool.as_deref().unwrap_or("-");
+            let severity = it.severity().as_str();
+            format!(
+                "{severity} {tool} {}: {}",
+                it.evidence.rule,
+                it.after_text()
+            )
+        });
+        lines.collect()
+    };
+    assert_eq!(
+        lines(&FaultLimits::default()),
+        [
+            "breaking delete_everything undeclared_tool: 1 of 20",
+            "breaking get_forecast forbidden_call: 1 of 20",
+            "breaking get_weather missing_required: 1 of 20",
+            "breaking get_weather wrong_type: 1 of 20",
+            "warning - expectation: 1 of 20",
+        ]
+    );
+    let mut limits = FaultLimits::default();
+    limits.allow("missing_required", 0.05);
+    limits.allow("wrong_type", 0.04);
+    let lines = lines(&limits);
+    assert!(lines.contains(&"info get_weather missing_required: 1 of 20".to_owned()));
+    assert!(lines.contains(&"breaking get_weather wrong_type: 1 of 20".to_owned()));
+    assert_eq!(FaultLimits::words().count(), 9);
 }

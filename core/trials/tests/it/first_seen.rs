@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use toolwarden_model::Verdict;
 use toolwarden_model::reply::{Leak, LeakPlace};
 use toolwarden_trials::{
-    CallExpectation, MeasuredReply, ObservedCall, Snapshot, TrialRule, TrialSuite, build_snapshot,
+    CallExpectation, MeasuredReply, ObservedCall, Options, Snapshot, TrialRule, TrialSuite,
+    build_snapshot, compare,
 };
 
 use super::{
@@ -142,30 +143,31 @@ fn sixty(trials: u32, first: Option<&MeasuredReply>) -> Snapshot {
     build_snapshot(origin("p"), &suite, &trials.collect::<Vec<_>>())
 }
 
+/// The same fault in one case of sixty and in every trial of the only case.
 #[test]
-fn one_case_of_sixty_is_reported_and_inconclusive() {
+fn one_case_of_sixty_with_a_new_fault_breaks() {
     let suite = weather();
     let right = json!({"location": "x", "days": 3});
     for (reply, row) in [
         (
             and_calling(&suite, "get_forecast", &right),
-            "warning get_forecast forbidden_call: 0 of 3 → 3 of 3",
+            "breaking get_forecast forbidden_call: 0 of 3 → 3 of 3",
         ),
         (
             and_calling(&suite, "rm_rf", &right),
-            "warning rm_rf undeclared_tool: 0 of 180 → 3 of 180",
+            "breaking rm_rf undeclared_tool: 0 of 180 → 3 of 180",
         ),
         (
             leaking(&suite, "qwen", "<tool_call>"),
-            "warning - leak/replies/leaks/qwen/text: 0 of 180 → 3 of 180",
+            "breaking - leak/replies/leaks/qwen/text: 0 of 180 → 3 of 180",
         ),
         (
             broken(&suite),
-            "warning - broken_call/replies/notes/malformed-tool-calls: 0 of 180 → 3 of 180",
+            "breaking - broken_call/replies/notes/malformed-tool-calls: 0 of 180 → 3 of 180",
         ),
         (
             calling(&suite, json!({"location": 3})),
-            "warning get_weather wrong_type/location: 0 of 180 → 3 of 180",
+            "breaking get_weather wrong_type/location: 0 of 180 → 3 of 180",
         ),
     ] {
         let found = compared(&sixty(3, None), &sixty(3, Some(&reply)));
@@ -177,10 +179,11 @@ fn one_case_of_sixty_is_reported_and_inconclusive() {
             .find(|it| it.evidence.rule != TrialRule::ParallelArity);
         let note = &change.unwrap().message;
         assert!(
-            note.contains("never before, now in the case `c00`"),
+            note.contains("never before, now in the case `c00`")
+                || note.contains("never before, always now"),
             "{note}"
         );
-        assert_eq!(found.verdict, Verdict::NotMeasured, "{row}");
+        assert_eq!(found.verdict, Verdict::Drift, "{row}");
     }
     let found = compared(&sixty(2, None), &sixty(2, Some(&reply(Vec::new()))));
     let row = "warning - expectation/cases/c00: 2 of 2 → 0 of 2".to_owned();
@@ -191,21 +194,101 @@ fn one_case_of_sixty_is_reported_and_inconclusive() {
     );
 }
 
-/// With many trials of the case itself, a single occurrence is within the allowed drop.
+/// No number of trials and no allowed drop makes a new fault harmless.
 #[test]
-fn what_is_rare_among_many_trials_passes_with_a_word() {
+fn one_new_fault_breaks_at_any_count_and_with_any_allowed_drop() {
     let suite = weather();
     let run = |bad: usize| {
         let mut replies = vec![good(&suite); 80 - bad];
         replies.extend(vec![and_calling(&suite, "rm_rf", &json!({})); bad]);
         snapshot_of(&suite, "p", replies)
     };
-    let found = compared(&run(0), &run(1));
-    assert_eq!(found.verdict, Verdict::Pass);
-    assert_eq!(
-        change_lines(&found),
-        ["warning rm_rf undeclared_tool: 0 of 80 → 1 of 80"]
+    for allowed_drop in [0.0, 0.1, 1.0] {
+        let options = Options {
+            allowed_drop,
+            ..Options::default()
+        };
+        let found = compare(&run(0), &run(1), &options).unwrap();
+        assert_eq!(found.verdict, Verdict::Drift);
+        assert_eq!(
+            change_lines(&found),
+            ["breaking rm_rf undeclared_tool: 0 of 80 → 1 of 80"]
+        );
+    }
+}
+
+/// Seven forbidden calls in two hundred trials are proven, and an allowed drop of ten points does not
+/// cover them.
+#[test]
+fn the_allowed_drop_does_not_cover_an_established_increase() {
+    let suite = weather();
+    let run = |bad: usize| {
+        let mut replies = vec![good(&suite); 200 - bad];
+        replies.extend(vec![and_calling(&suite, "rm_rf", &json!({})); bad]);
+        snapshot_of(&suite, "p", replies)
+    };
+    for (before, now, severity, verdict) in [
+        (0, 7, "breaking", Verdict::Drift),
+        (1, 17, "breaking", Verdict::Drift),
+        (7, 8, "warning", Verdict::Pass),
+        (7, 7, "warning", Verdict::Pass),
+        (7, 1, "warning", Verdict::Pass),
+    ] {
+        let found = compared(&run(before), &run(now));
+        let line = format!("{severity} rm_rf undeclared_tool: {before} of 200 → {now} of 200");
+        // The second call has the id of the first, which is reported too if it is frequent.
+        let mut lines = change_lines(&found);
+        lines.retain(|it| !it.contains("unique_ids"));
+        assert_eq!(lines, [line]);
+        assert_eq!(found.verdict, verdict, "{before} → {now}");
+    }
+    assert_eq!(compared(&run(7), &run(0)).changes, []);
+}
+
+/// More faults than are tested together: the rarest of them still breaks.
+#[test]
+fn a_new_fault_among_hundreds_of_old_ones_breaks() {
+    let suite = weather();
+    let names: Vec<String> = (0..100).map(|at| format!("odd_{at:03}")).collect();
+    let calls = |name: &String| and_calling(&suite, name, &json!({}));
+    let old: Vec<MeasuredReply> = names.iter().chain(&names).map(calls).collect();
+    let mut new = old.clone();
+    new.push(and_calling(&suite, "zz_rm_rf", &json!({})));
+    let found = compared(
+        &snapshot_of(&suite, "p", old),
+        &snapshot_of(&suite, "p", new),
     );
+    let lines = change_lines(&found);
+    let row = "breaking zz_rm_rf undeclared_tool: 0 of 200 → 1 of 201";
+    assert!(lines.iter().any(|it| it == row), "{lines:#?}");
+    assert_eq!(found.verdict, Verdict::Drift);
+}
+
+/// A model that calls nothing was not seen to call tools as another does.
+#[test]
+fn a_silent_model_is_never_equivalent() {
+    let suite = weather();
+    let run = |replies: Vec<MeasuredReply>| snapshot_of(&suite, "p", replies);
+    let silent = |count: usize| run(vec![reply(Vec::new()); count]);
+    for (old, new, verdict) in [
+        (run(vec![good(&suite); 1]), silent(1), Verdict::NotMeasured),
+        (run(vec![good(&suite); 3]), silent(3), Verdict::NotMeasured),
+        (run(vec![good(&suite); 20]), silent(20), Verdict::Drift),
+        (silent(20), silent(20), Verdict::NotMeasured),
+    ] {
+        let found = compared(&old, &new);
+        assert_eq!(found.verdict, verdict, "{:#?}", change_lines(&found));
+        assert_eq!(found.equivalent_tools, Vec::<String>::new());
+        assert_eq!(found.more_trials, None);
+    }
+    let found = compared(&run(vec![good(&suite); 3]), &silent(3));
+    let lines = change_lines(&found);
+    for row in [
+        "warning get_weather emitted: 3 of 3 → 0 of 3",
+        "warning - emitted/tools: 3 calls → 0 calls",
+    ] {
+        assert!(lines.iter().any(|it| it == row), "{lines:#?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolwarden_model::document::{DiagnosticKind, DocumentReader, KeySpec, LocatedValue};
 use toolwarden_model::reply::CallIdClass;
-use toolwarden_trials::{PinnedContract, PinnedToolContract};
+use toolwarden_trials::{FaultLimits, PinnedContract, PinnedToolContract};
 
 use crate::probe_file::ProbeFileProblem;
 
@@ -33,6 +33,23 @@ pub(super) fn read(
     named
         .map(|(name, at)| (name.to_owned(), tool(reader, &at)))
         .collect()
+}
+
+/// Reads how often faults may occur.
+pub(super) fn read_fault_limits(
+    reader: &mut DocumentReader<ProbeFileProblem>,
+    at: &LocatedValue<'_>,
+) -> FaultLimits {
+    let words: Vec<&'static str> = FaultLimits::words().collect();
+    let keys: Vec<KeySpec> = words.iter().map(|word| KeySpec::new(word)).collect();
+    let section = reader.section(at, &keys);
+    let mut limits = FaultLimits::default();
+    for word in words {
+        if let Some(share) = share(reader, section.said(word)) {
+            limits.allow(word, share);
+        }
+    }
+    limits
 }
 
 fn tool(

@@ -9,7 +9,7 @@ use toolwarden_files::parse_document;
 use toolwarden_model::did_you_mean;
 use toolwarden_model::document::{DiagnosticKind, DocumentReader, KeySpec, LocatedValue};
 use toolwarden_model::json::Pointer;
-use toolwarden_trials::PinnedContract;
+use toolwarden_trials::{FaultLimits, PinnedContract};
 
 use crate::probe_file::{self, ProbeFileError, ProbeFileProblem};
 use crate::provider::Provider;
@@ -21,6 +21,7 @@ const ROOT: &[KeySpec] = &[
     KeySpec::new("suite"),
     KeySpec::new("providers"),
     KeySpec::new("expected"),
+    KeySpec::new("max_rate"),
 ];
 
 /// A contract file.
@@ -34,6 +35,8 @@ pub struct ContractFile {
     pub providers: Vec<Provider>,
     /// The expected values, if any are given.
     pub expected: Option<PinnedContract>,
+    /// The faults that may occur, and how often.
+    pub fault_limits: FaultLimits,
 }
 
 impl ContractFile {
@@ -113,12 +116,15 @@ fn read(
     let expected = section
         .said("expected")
         .map(|at| expected::read(reader, at));
+    let limits = section.said("max_rate");
+    let fault_limits = limits.map(|at| expected::read_fault_limits(reader, at));
     ContractFile {
         path: path.to_owned(),
         suite,
         providers,
         // An empty expectation means that there is nothing to compare.
         expected: expected.filter(|it| !it.is_empty()),
+        fault_limits: fault_limits.unwrap_or_default(),
     }
 }
 

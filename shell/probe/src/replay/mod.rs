@@ -38,9 +38,10 @@ const CONNECTION_HEADERS: [&str; 7] = [
 
 /// Serves recordings until `stop` resolves; finishes open responses first.
 ///
-/// A request is answered with the recording of the same request. A request that was never recorded
-/// gets the next recording of the same path and model, then of the same path, so that other clients
-/// can use the server too. A path that begins with the name of a provider gets only responses of
+/// A request of a run is answered with the recording of the same request in the same trial, and with
+/// nothing else: a run never has more trials than were recorded, nor those of another suite or model.
+/// Other clients get the recording of the same request, else the next one of the same path and model,
+/// then of the same path. A path that begins with the name of a provider gets only responses of
 /// that provider, because two providers may serve the same model.
 ///
 /// # Errors
@@ -83,6 +84,9 @@ async fn handle(State(shelf): State<Arc<Mutex<Recordings>>>, request: Request) -
         .best_match(&question);
     match found {
         Some(recording) => respond(&recording, question.trial.is_some()),
+        None if question.trial.is_some() => {
+            error_response(StatusCode::NOT_FOUND, "nothing was recorded for this trial")
+        }
         None => error_response(StatusCode::NOT_FOUND, "nothing was recorded for this path"),
     }
 }

@@ -15,7 +15,7 @@ pub struct RecordedExchange {
     /// The requested model.
     pub(super) model: String,
     pub(super) exchange: Exchange,
-    /// A fixture measures nothing but the reply, and can be served any number of times.
+    /// A fixture measures nothing but the reply. Other clients than our runs get it any number of times.
     is_fixture: bool,
 }
 
@@ -75,6 +75,30 @@ impl RecordedExchange {
                 failure: None,
             },
             is_fixture: true,
+        }
+    }
+
+    /// Whether it is one reply of a model to any request.
+    pub(super) const fn is_fixture(&self) -> bool {
+        self.is_fixture
+    }
+
+    /// Whether the reply was requested whole or as a stream.
+    pub(super) fn mode(&self) -> StreamMode {
+        if self.wants_stream() {
+            StreamMode::Stream
+        } else {
+            StreamMode::Nonstream
+        }
+    }
+
+    /// The same reply as the recording of one trial.
+    #[cfg(test)]
+    pub(super) fn into_recording(self, trial: &str) -> Self {
+        Self {
+            trial: Some(trial.to_owned()),
+            is_fixture: false,
+            ..self
         }
     }
 

@@ -48,7 +48,9 @@ impl Recordings {
                 return None;
             }
             let fit = slot.match_level(question, &body)?;
-            Some((fit, slot))
+            // A run measures what was recorded: each of its trials has its own recording.
+            let measures = question.trial.is_none() || slot.measures(question, fit);
+            measures.then_some((fit, slot))
         });
         // The first of equals wins.
         let best = fitting.min_by_key(|(fit, slot)| (std::cmp::Reverse(*fit), slot.times_served));
@@ -74,6 +76,16 @@ enum MatchLevel {
 }
 
 impl Slot {
+    /// Whether the recording is of this very trial. A fixture is one reply of its model to any suite,
+    /// so it is the first trial and no other.
+    fn measures(&self, question: &ReplayRequest, fit: MatchLevel) -> bool {
+        if self.recording.is_fixture() {
+            let first = format!("{}/0/1", self.recording.mode().as_str());
+            return fit >= MatchLevel::Model && question.trial.as_deref() == Some(&first);
+        }
+        fit == MatchLevel::Trial
+    }
+
     fn match_level(&self, question: &ReplayRequest, body: &str) -> Option<MatchLevel> {
         let recorded = &self.recording.exchange.request;
         let ours = endpoint(&recorded.url_path);
@@ -139,6 +151,56 @@ mod tests {
     use toolwarden_model::reply::{StreamMode, WireApi};
 
     use super::*;
+
+    /// A run never gets more trials than were recorded, nor those of another request or model.
+    #[test]
+    fn a_run_gets_the_recordings_of_its_own_trials_only() {
+        let fixture = RecordedExchange::from_fixture(
+            "p",
+            WireApi::OpenaiChat,
+            StreamMode::Nonstream,
+            "a",
+            b"fixture",
+        );
+        let recorded = |trial: &str, question: &str, reply: &str| {
+            let mut recording = RecordedExchange::from_fixture(
+                "q",
+                WireApi::OpenaiChat,
+                StreamMode::Nonstream,
+                "b",
+                reply.as_bytes(),
+            )
+            .into_recording(trial);
+            recording.exchange.request.body = json!({"model": "b", "messages": [question]});
+            recording
+        };
+        let mut shelf = Recordings::new(vec![
+            fixture,
+            recorded("nonstream/0/1", "weather?", "b0"),
+            recorded("nonstream/1/1", "weather?", "b1"),
+        ]);
+        let ask = |model: &str, question: &str, trial: &str| ReplayRequest {
+            path: "/v1/chat/completions".to_owned(),
+            body: json!({"model": model, "messages": [question]}),
+            trial: Some(trial.to_owned()),
+        };
+        for (question, answer) in [
+            (ask("b", "weather?", "nonstream/0/1"), Some("b0")),
+            (ask("b", "weather?", "nonstream/1/1"), Some("b1")),
+            // The same run again gets the same replies.
+            (ask("b", "weather?", "nonstream/0/1"), Some("b0")),
+            (ask("b", "weather?", "nonstream/2/1"), None),
+            (ask("b", "weather?", "nonstream/1/2"), None),
+            (ask("b", "another suite", "nonstream/0/1"), None),
+            (ask("c", "weather?", "nonstream/0/1"), None),
+            (ask("a", "any suite", "nonstream/0/1"), Some("fixture")),
+            (ask("a", "any suite", "nonstream/1/1"), None),
+        ] {
+            let found = shelf.best_match(&question);
+            let found = found.map(|it| String::from_utf8(it.exchange.body).unwrap());
+            assert_eq!(found.as_deref(), answer, "{question:?}");
+        }
+    }
 
     fn best_model(shelf: &mut Recordings, path: &str, body: Value) -> Option<String> {
         let question = ReplayRequest {

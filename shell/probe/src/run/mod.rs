@@ -50,6 +50,8 @@ pub struct RunSettings {
     pub body_bytes: usize,
     /// How often each case is repeated; overrides the suite.
     pub repeat: Option<NonZeroU32>,
+    /// The index of the first repetition, for a run that continues another.
+    pub first_repetition: u32,
     /// The modes to request replies in; overrides the suite.
     pub modes: Option<Vec<StreamMode>>,
     /// Whether requests and responses are kept; measuring does not need them.
@@ -67,6 +69,7 @@ impl Default for RunSettings {
             max_cost_tokens: None,
             body_bytes: 64 << 20,
             repeat: None,
+            first_repetition: 0,
             modes: None,
             keep_exchanges: true,
         }
@@ -82,6 +85,27 @@ pub struct SuiteRun {
     pub trials: Vec<Trial>,
     /// The requests and responses, in the same order.
     pub exchanges: Vec<(TrialKey, Exchange)>,
+}
+
+impl SuiteRun {
+    /// Adds the trials of a run that continued this one.
+    pub fn extend(&mut self, more: Self, suite: &ProbeSuite) {
+        let place = |name: &str| suite.cases.iter().position(|it| it.name == name);
+        self.trials.extend(more.trials);
+        self.trials
+            .sort_by_key(|it| (place(&it.case), it.mode, it.repetition));
+        self.exchanges.extend(more.exchanges);
+        self.exchanges
+            .sort_by_key(|(key, _)| (place(&key.case), key.mode, key.repetition, key.attempt));
+    }
+
+    /// The tokens that the replies took, as far as the provider reported them.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        let replies = self.trials.iter().filter_map(|it| it.outcome.as_ref().ok());
+        let tokens = replies.flat_map(|it| [it.usage.input, it.usage.output]);
+        tokens.flatten().fold(0, u64::saturating_add)
+    }
 }
 
 /// Identifies one request of one trial.

@@ -40,7 +40,8 @@ pub(crate) fn plan_trials(
         }
     }
     let repeat = settings.repeat.unwrap_or(suite.sampling.repeat);
-    let repetitions = (0..repeat.get()).flat_map(|repetition| {
+    let start = settings.first_repetition;
+    let repetitions = (start..start.saturating_add(repeat.get())).flat_map(|repetition| {
         first.iter().map(move |it| PlannedTrial {
             repetition,
             ..it.clone()
