@@ -41,7 +41,7 @@ async fn every_quirk_is_found_and_named() {
             let Some(answer) = answer else { continue };
             let (signs, snapshot) = asked(answer, mode).await;
             let compared = compare(&right, &snapshot, &Options::default()).unwrap();
-            let severity = compared.changes.iter().map(|it| it.severity).max();
+            let severity = compared.changes.iter().map(|it| it.severity()).max();
             found.push_str(&format!(
                 "{} {} ({}): {} => {}, {}\n",
                 quirk.number,
