@@ -11,6 +11,7 @@
 //! # Ok::<(), toolwarden_canon::TooDeep>(())
 //! ```
 
+pub mod client_behaviour;
 pub mod reply;
 pub mod request;
 

@@ -3,6 +3,7 @@
 //! Everything it serves is synthetic: written by hand from reports about real providers.
 
 mod chunked_body;
+mod misbehaviours;
 mod provider_response;
 mod quirks;
 mod weather;
@@ -21,6 +22,7 @@ use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+pub use misbehaviours::{Misbehaviour, misbehaviours};
 pub use provider_response::ProviderResponse;
 pub use quirks::{Quirk, quirks};
 pub use weather::{chat_completion, event_stream, good, streamed_completion, tool_call};

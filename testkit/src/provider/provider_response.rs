@@ -105,6 +105,19 @@ impl ProviderResponse {
         self
     }
 
+    /// The status.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The declared type of the body.
+    #[must_use]
+    pub fn content_type(&self) -> &str {
+        let found = self.headers.iter().find(|(name, _)| name == "content-type");
+        found.map_or("", |(_, value)| value.as_str())
+    }
+
     /// The bytes of the body.
     #[must_use]
     pub fn body(&self) -> &[u8] {

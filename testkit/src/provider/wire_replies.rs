@@ -41,7 +41,7 @@ fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn named_events(events: &[Value]) -> ProviderResponse {
+pub(super) fn named_events(events: &[Value]) -> ProviderResponse {
     let text: String = events
         .iter()
         .map(|event| {
@@ -61,7 +61,17 @@ fn halves(text: &str) -> (&str, &str) {
     text.split_at(middle.unwrap_or_default())
 }
 
-fn responses() -> WireReplies {
+pub(super) fn responses() -> WireReplies {
+    let (reply, events) = responses_events();
+    WireReplies {
+        wire: "openai-responses",
+        nonstream: ProviderResponse::json(&reply),
+        stream: named_events(&events),
+    }
+}
+
+/// A correct response and its events.
+pub(super) fn responses_events() -> (Value, Vec<Value>) {
     let call = |at: usize, name: &str, arguments: &str| {
         json!({
             "type": "function_call", "id": format!("fc_{at}"), "call_id": format!("call_{at}a1b2c3d4e"),
@@ -72,6 +82,11 @@ fn responses() -> WireReplies {
         call(0, "get_weather", WEATHER),
         call(1, "get_forecast", FORECAST),
     ];
+    responses_of(&items)
+}
+
+/// A response with these items, and its events.
+pub(super) fn responses_of(items: &[Value]) -> (Value, Vec<Value>) {
     let reply = json!({
         "id": "resp_1", "object": "response", "status": "completed", "model": "synthetic-1",
         "output": items,
@@ -83,11 +98,29 @@ fn responses() -> WireReplies {
     started["usage"] = Value::Null;
     let mut events = vec![json!({"type": "response.created", "response": started})];
     for (at, item) in items.iter().enumerate() {
-        let arguments = item["arguments"].as_str().unwrap_or_default();
         let mut begun = item.clone();
-        begun["arguments"] = json!("");
         begun["status"] = json!("in_progress");
         let id = &item["id"];
+        let Some(arguments) = item.get("arguments").and_then(Value::as_str) else {
+            let texts = begun["content"].take();
+            if texts.is_array() {
+                begun["content"] = json!([]);
+            } else {
+                let _removed = begun.as_object_mut().and_then(|it| it.remove("content"));
+            }
+            events.push(
+                json!({"type": "response.output_item.added", "output_index": at, "item": begun}),
+            );
+            for (part_at, part) in texts.as_array().into_iter().flatten().enumerate() {
+                let place = json!({"item_id": id, "output_index": at, "content_index": part_at});
+                events.extend(part_events(&place, part));
+            }
+            events.push(
+                json!({"type": "response.output_item.done", "output_index": at, "item": item}),
+            );
+            continue;
+        };
+        begun["arguments"] = json!("");
         let (one, other) = halves(arguments);
         events
             .push(json!({"type": "response.output_item.added", "output_index": at, "item": begun}));
@@ -104,14 +137,38 @@ fn responses() -> WireReplies {
         events.push(json!({"type": "response.output_item.done", "output_index": at, "item": item}));
     }
     events.push(json!({"type": "response.completed", "response": reply}));
+    (reply, events)
+}
+
+/// The events of one part of a message.
+fn part_events(place: &Value, part: &Value) -> Vec<Value> {
+    let event = |kind: &str, key: &str, value: Value| {
+        let mut event = place.clone();
+        event["type"] = json!(kind);
+        event[key] = value;
+        event
+    };
+    let mut begun = part.clone();
+    begun["text"] = json!("");
+    vec![
+        event("response.content_part.added", "part", begun),
+        event("response.output_text.delta", "delta", part["text"].clone()),
+        event("response.output_text.done", "text", part["text"].clone()),
+        event("response.content_part.done", "part", part.clone()),
+    ]
+}
+
+pub(super) fn anthropic() -> WireReplies {
+    let (reply, events) = anthropic_events();
     WireReplies {
-        wire: "openai-responses",
+        wire: "anthropic",
         nonstream: ProviderResponse::json(&reply),
         stream: named_events(&events),
     }
 }
 
-fn anthropic() -> WireReplies {
+/// A correct message and its events.
+pub(super) fn anthropic_events() -> (Value, Vec<Value>) {
     let calls = [
         ("toolu_01A", "get_weather", WEATHER),
         ("toolu_01B", "get_forecast", FORECAST),
@@ -147,14 +204,10 @@ fn anthropic() -> WireReplies {
         "usage": {"output_tokens": 40}
     }));
     events.push(json!({"type": "message_stop"}));
-    WireReplies {
-        wire: "anthropic",
-        nonstream: ProviderResponse::json(&reply),
-        stream: named_events(&events),
-    }
+    (reply, events)
 }
 
-fn gemini() -> WireReplies {
+pub(super) fn gemini() -> WireReplies {
     let part =
         |name: &str, args: &str| json!({"functionCall": {"name": name, "args": parse(args)}});
     let parts = [part("get_weather", WEATHER), part("get_forecast", FORECAST)];

@@ -7,6 +7,7 @@
 )]
 
 mod agreement;
+mod client_behaviour;
 mod containers;
 mod corpus;
 mod dialects;

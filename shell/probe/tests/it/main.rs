@@ -4,8 +4,10 @@
 #[cfg(test)]
 mod bad_replies;
 #[cfg(test)]
+mod client_sdks;
 mod clients;
 #[cfg(test)]
+mod compressed;
 mod configuration;
 #[cfg(test)]
 mod dialects;
