@@ -22,8 +22,28 @@ pub(crate) fn check_base_url(text: &str) -> Result<(), InvalidBaseUrl> {
     if !url.username().is_empty() || url.password().is_some() {
         return invalid("a name or password does not belong in it");
     }
-    if url.query().is_some() || url.fragment().is_some() {
-        return invalid("a query does not belong in it");
+    if url.fragment().is_some() {
+        return invalid("a fragment does not belong in it");
+    }
+    if url.query_pairs().any(|(name, _)| is_secret(&name)) {
+        return invalid("a key does not belong in its query");
     }
     Ok(())
+}
+
+/// Whether a parameter of a query holds a secret, by its name. Others, such as `api-version`, do not.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    let words: Vec<&str> = name.split('-').collect();
+    let secret = [
+        "key",
+        "apikey",
+        "token",
+        "secret",
+        "password",
+        "sig",
+        "signature",
+        "auth",
+    ];
+    words.iter().any(|word| secret.contains(word))
 }

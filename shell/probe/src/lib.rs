@@ -3,6 +3,7 @@
 //! This crate decides what to send, to which provider, and how. `toolwarden-canon` interprets the
 //! responses; `toolwarden-trials` evaluates and compares runs.
 
+mod backtracking_patterns;
 mod base_url;
 mod contract_file;
 mod probe_file;

@@ -1,6 +1,6 @@
 //! What a reply says about the model: its calls checked against the schemas of the offered tools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jsonschema::PatternOptions;
@@ -12,7 +12,11 @@ use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::reply::{Reply, ReplyCall};
 use toolwarden_trials::{ArgumentFault, MeasuredReply, ObservedCall};
 
+use crate::backtracking_patterns::without_backtracking_patterns;
 use crate::secret::Redactor;
+
+/// The rule of notes on patterns that are not checked.
+const UNCHECKED_PATTERN: &str = "pattern-not-checked";
 
 /// The maximum number of faults reported for one call.
 const MAX_FAULTS: usize = 32;
@@ -31,6 +35,8 @@ pub struct ReplyObserver {
 /// The schema of a tool, compiled once.
 struct ToolValidator {
     schema: Value,
+    /// Where the schema has patterns that are not checked.
+    unchecked: Vec<Pointer>,
     /// The validator, or why there is none. Without one no arguments pass: unknown is not a pass.
     validator: Result<jsonschema::Validator, String>,
 }
@@ -82,10 +88,15 @@ impl ReplyObserver {
             Some(redactor) => redactor.redact_text(&text),
             None => text,
         };
-        let notes = reply.notes.into_iter().map(|note| {
+        let notes = reply.notes.iter().map(|note| {
             let pointer = note.pointer.as_str().to_owned();
-            (note.rule.to_owned(), mask(pointer), mask(note.message))
+            (
+                note.rule.to_owned(),
+                mask(pointer),
+                mask(note.message.clone()),
+            )
         });
+        let notes = notes.chain(self.unchecked_patterns(&reply));
         MeasuredReply {
             notes: notes.collect(),
             calls: reply
@@ -100,6 +111,24 @@ impl ReplyObserver {
             usage: reply.usage,
             has_text: !reply.text.trim().is_empty(),
         }
+    }
+
+    /// The patterns of the called tools that are not checked.
+    fn unchecked_patterns(&self, reply: &Reply) -> Vec<(String, String, String)> {
+        let called: BTreeSet<&String> = reply.calls.iter().map(|it| &it.name).collect();
+        let tools = called
+            .into_iter()
+            .filter_map(|name| Some((name, self.tools.get(name)?)));
+        let patterns = tools.flat_map(|(name, tool)| {
+            tool.unchecked.iter().map(move |pattern| {
+                let message = format!(
+                    "a pattern of `{name}` needs lookahead or backreferences and is not checked"
+                );
+                let rule = UNCHECKED_PATTERN.to_owned();
+                (rule, pattern.as_str().to_owned(), message)
+            })
+        });
+        patterns.collect()
     }
 
     fn observe_call(&self, call: ReplyCall, redactor: Option<&Redactor>) -> ObservedCall {
@@ -135,14 +164,24 @@ impl ToolValidator {
             jsonschema::Draft::Unknown => jsonschema::Draft::default(),
             known => known,
         };
+        // Whether a provider enforces such a pattern cannot be known without checking it.
+        let (checked, unchecked) = if formats {
+            (schema.clone(), Vec::new())
+        } else {
+            without_backtracking_patterns(&schema)
+        };
         let validator = jsonschema::options()
             .with_draft(draft)
             .offline()
             .should_validate_formats(formats)
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
-            .build(&schema)
+            .build(&checked)
             .map_err(|error| truncate_text(error.to_string()));
-        Self { schema, validator }
+        Self {
+            schema,
+            unchecked,
+            validator,
+        }
     }
 
     /// The violations of the schema by these arguments, the one nearest to the root first.

@@ -1,5 +1,6 @@
 //! Keys, and how they are kept out of all output.
 
+mod html_escape;
 mod redactor;
 mod split_secret;
 

@@ -225,6 +225,8 @@ fn with_progress_bar<T>(
         work(Box::new(progress), &mut interrupt).await
     });
     bar.finish_and_clear();
+    // A name that is still being resolved, or a reply that is still being read, must not delay the end.
+    runtime.shutdown_background();
     done
 }
 

@@ -6,6 +6,8 @@ use serde_json::Value;
 use toolwarden_model::json;
 use toolwarden_model::reply::{Leak, LeakPlace, Reply};
 
+use super::leak_shapes::text_call;
+
 /// The family of markup around reasoning.
 pub(super) const THINKING: &str = "thinking";
 
@@ -47,6 +49,18 @@ const SENTINELS: &[(&str, &str)] = &[
     ("<|python_tag|>", "llama"),
     ("<steptml:", "stepfun"),
     ("</steptml:", "stepfun"),
+    ("<|FunctionCallBegin|>", "doubao"),
+    ("<|FunctionCallEnd|>", "doubao"),
+    ("<seed:tool_call>", "doubao"),
+    ("</seed:tool_call>", "doubao"),
+    ("<|channel|>", "harmony"),
+    ("<|constrain|>", "harmony"),
+    ("<|call|>", "harmony"),
+    ("<|action_start|>", "internlm"),
+    ("<|plugin|>", "internlm"),
+    ("<|action_end|>", "internlm"),
+    ("<tool_code>", "tool-code"),
+    ("</tool_code>", "tool-code"),
     ("<|START_ACTION|>", "cohere"),
     ("<|END_ACTION|>", "cohere"),
     ("<think>", THINKING),
@@ -82,6 +96,15 @@ pub(super) fn text_leaks(reply: &Reply) -> Vec<Leak> {
     {
         found.insert(Leak {
             family: JSON_TEXT,
+            place: LeakPlace::Text,
+            sentinel: sentinel.to_owned(),
+        });
+    }
+    if reply.calls.is_empty()
+        && let Some((family, sentinel)) = text_call(&reply.text)
+    {
+        found.insert(Leak {
+            family,
             place: LeakPlace::Text,
             sentinel: sentinel.to_owned(),
         });

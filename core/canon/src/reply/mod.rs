@@ -11,6 +11,7 @@ mod chat;
 mod error_body;
 mod finish;
 mod gemini;
+mod leak_shapes;
 mod leaks;
 mod note_rules;
 mod refusal;

@@ -1,5 +1,6 @@
 //! One request and its response, byte for byte.
 
+mod decompress;
 mod provider_client;
 mod replay_headers;
 

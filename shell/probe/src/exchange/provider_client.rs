@@ -6,15 +6,20 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, 
 use reqwest::redirect::Policy;
 use reqwest::{Method, Url};
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 use toolwarden_http::{display_url, is_tls_error};
 use toolwarden_model::reply::{NotMeasured, StreamMode, TrialFailure, WireApi};
 
+use super::decompress::decompress;
 use super::replay_headers::{RECORDED_HEADER, RecordedMeasurement, TRIAL_HEADER};
 use super::{AUTH_HEADERS, Exchange, SentRequest};
 use crate::probe_target::ProbeTarget;
 use crate::reply_observer::mask_value;
 use crate::secret::{ApiKey, Redactor};
+
+/// The largest body whose secrets are masked on the async runtime's own threads.
+const LARGE_BODY_BYTES: usize = 1 << 18;
 
 /// The Anthropic API version that requests name.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -137,11 +142,13 @@ impl ProviderClient {
             }),
         };
         let total_ms = milliseconds(begun);
+        let failure = failure.or_else(|| self.decompress_body(&mut received));
+        let body = self.redact_body(std::mem::take(&mut received.body)).await;
         let exchange = Exchange {
             request,
             status: received.status,
             headers: received.headers,
-            body: self.redactor.redact_body(&received.body),
+            body,
             headers_ms: received.headers_ms,
             first_event_ms: received.first_event_ms,
             total_ms,
@@ -196,6 +203,43 @@ impl ProviderClient {
                     failure: TrialFailure::TooLarge,
                     detail: format!("the body has more than {} bytes", self.body_bytes),
                 });
+            }
+        }
+    }
+
+    /// The body with secrets masked. Large bodies take seconds, which must not delay timers.
+    async fn redact_body(&self, body: Vec<u8>) -> Vec<u8> {
+        if body.len() <= LARGE_BODY_BYTES {
+            return self.redactor.redact_body(&body);
+        }
+        let redactor = self.redactor.clone();
+        let redacted = spawn_blocking(move || redactor.redact_body(&body)).await;
+        // Without its secrets masked, a body is not kept.
+        redacted.unwrap_or_default()
+    }
+
+    /// Decompresses the body in place. A body that stays compressed is dropped, because secrets in it
+    /// cannot be masked.
+    fn decompress_body(&self, received: &mut PartialResponse) -> Option<NotMeasured> {
+        let encoding = received.headers.iter();
+        let encoding = encoding
+            .clone()
+            .find(|(name, _)| name == "content-encoding");
+        let encoding = encoding.map(|(_, value)| value.as_str());
+        match decompress(encoding, &received.body, self.body_bytes) {
+            Ok(None) => None,
+            Ok(Some(body)) => {
+                received.body = body;
+                // The recorded headers describe the recorded body.
+                let described = ["content-encoding", "content-length"];
+                received
+                    .headers
+                    .retain(|(name, _)| !described.contains(&name.as_str()));
+                None
+            }
+            Err(failure) => {
+                received.body.clear();
+                Some(failure)
             }
         }
     }

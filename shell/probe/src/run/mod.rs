@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use toolwarden_model::reply::{StreamMode, TrialFailure};
 use toolwarden_trials::Trial;
 
@@ -149,6 +149,9 @@ pub enum RunProgress {
     },
 }
 
+/// How long after the deadline the outcomes of requests that it ended are collected.
+const DEADLINE_GRACE: Duration = Duration::from_secs(1);
+
 /// Runs a suite against all targets at once. The targets do not affect each other.
 ///
 /// The runs are returned in the order of the targets.
@@ -210,8 +213,11 @@ pub async fn run_suite_until(
         runs.push((provider, planned, outcomes));
     }
     let mut stop = pin!(stop);
+    // Requests end at the deadline by themselves; what still reads a large reply is not awaited.
+    let deadline = settings.deadline.map(|it| begun + it + DEADLINE_GRACE);
     loop {
         let work = tokio::select! {
+            () = wait_until(deadline) => break,
             () = &mut stop, if !*stopping.borrow() => {
                 stopping.send_replace(true);
                 continue;
@@ -231,6 +237,13 @@ pub async fn run_suite_until(
         }
     }
     runs.into_iter().map(collect_run).collect()
+}
+
+async fn wait_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
 }
 
 /// Evaluates a fixture: the body of one complete reply to the first case of a suite.
@@ -275,7 +288,8 @@ fn collect_run(run: (Provider, Vec<PlannedTrial>, Vec<Option<TrialOutcome>>)) ->
     let mut exchanges = Vec::new();
     for (planned, outcome) in rows {
         let outcome = outcome.unwrap_or_else(|| {
-            TrialOutcome::not_run("an internal error stopped this trial".to_owned())
+            let reason = "the deadline of the run or an internal error stopped this trial";
+            TrialOutcome::not_run(reason.to_owned())
         });
         let key = |attempt| TrialKey {
             case: planned.case.clone(),

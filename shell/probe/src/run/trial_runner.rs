@@ -24,7 +24,7 @@ use crate::secret::Redactor;
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
 
 /// The largest body that is read on the async runtime's own threads.
-const LARGE_BODY_BYTES: usize = 1 << 20;
+const LARGE_BODY_BYTES: usize = 1 << 18;
 
 /// What the trials of one provider share.
 pub(crate) struct TrialRunner {

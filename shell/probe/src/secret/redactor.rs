@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::ApiKey;
+use super::html_escape::html_escape;
 
 /// The text that replaces a secret.
 pub(super) const MASK: &[u8] = b"***";
@@ -23,7 +24,7 @@ const MAX_SEPARATORS: usize = 12;
 
 /// Masks keys wherever they appear: in bodies that echo them, in errors, in captures.
 ///
-/// A key is found in plain text, percent-encoded, JSON-escaped, in any mix of these, in upper or
+/// A key is found in plain text, percent-encoded, HTML- or JSON-escaped, in any mix of these, in upper or
 /// lower case, in hexadecimal, and inside base64. Bearer tokens, and values that follow the name of
 /// an authorizing header, are masked even if the key is unknown: a proxy may echo its own.
 #[derive(Clone)]
@@ -70,7 +71,7 @@ impl Redactor {
         let firsts = firsts.chain(hexadecimal.iter().filter_map(|form| form.first().copied()));
         let firsts = firsts.flat_map(|it| [it.to_ascii_lowercase(), it.to_ascii_uppercase()]);
         let firsts = firsts.chain(encoded.iter().filter_map(|form| form.first().copied()));
-        for byte in firsts.chain(*br"aAbBs%\") {
+        for byte in firsts.chain(*br"aAbBs%\&") {
             if let Some(may) = starts.get_mut(usize::from(byte)) {
                 *may = true;
             }
@@ -241,10 +242,13 @@ fn match_key(bytes: &[u8], key: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// The length of an escape of the byte at the start: `%2F` or `\u002f`, even if the backslash
-/// itself is escaped.
+/// The length of an escape of the byte at the start: `%2F`, `&#47;` or `\u002f`, even if the
+/// backslash itself is escaped.
 fn escaped(bytes: &[u8], wanted: u8) -> Option<usize> {
     let is_wanted = |code: u32| u8::try_from(code).is_ok_and(|it| it.eq_ignore_ascii_case(&wanted));
+    if bytes.starts_with(b"&") {
+        return html_escape(bytes, wanted);
+    }
     if let Some(digits) = bytes.strip_prefix(b"%") {
         return is_wanted(hex(digits.get(..2)?)?).then_some(3);
     }

@@ -12,6 +12,7 @@ use toolwarden_model::document::{DiagnosticKind, DocumentReader, LocatedValue};
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Tool, did_you_mean};
 
+use crate::backtracking_patterns::without_backtracking_patterns;
 use crate::probe_file::{self, ProbeFileProblem};
 
 /// The memory limit of one pattern of a schema.
@@ -197,7 +198,8 @@ fn read_definitions_file(path: &Path) -> Result<Value, String> {
     Ok(document.value)
 }
 
-/// Compiles a schema. Nothing is fetched, and patterns match in linear time.
+/// Compiles a schema. Nothing is fetched, and patterns match in linear time; patterns that cannot are not
+/// checked.
 fn validator(schema: &Value) -> Result<Validator, (Pointer, String)> {
     let told = |error: jsonschema::ValidationError<'_>| {
         let pointer = Pointer::from(error.instance_path().as_str());
@@ -208,6 +210,7 @@ fn validator(schema: &Value) -> Result<Validator, (Pointer, String)> {
         known => known,
     };
     jsonschema::meta::options().validate(schema).map_err(told)?;
+    let (schema, _unchecked) = &without_backtracking_patterns(schema);
     let built = jsonschema::options()
         .with_draft(draft)
         .offline()

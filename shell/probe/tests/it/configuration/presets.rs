@@ -122,12 +122,23 @@ fn unusable_providers_are_reported() {
         ),
         (
             "https://example.com/v1?key=sk-1",
-            "a query does not belong in it",
+            "a key does not belong in its query",
+        ),
+        (
+            "https://example.com/v1?api-version=1&access_token=sk-1",
+            "a key does not belong in its query",
+        ),
+        (
+            "https://example.com/v1#part",
+            "a fragment does not belong in it",
         ),
     ] {
         let expected = format!("expected a base_url such as https://api.example.com/v1, {why}");
         assert_eq!(message("x", Some("m"), Some(url)), expected);
     }
+    let azure = "https://example.com/openai/v1?api-version=2024-10-21";
+    let provider = Provider::resolve("x", Some("m"), Some(azure)).unwrap();
+    assert_eq!(provider.base_url, azure);
 }
 
 #[test]
