@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolwarden_canon::{
-    CanonicalizedDocument, CanonicalizedTool, Container, FormatChoice, ListFacts, TextItem,
-    canonicalize_shared, canonicalize_with_values, list_facts, split,
+    BesideTools, CanonicalizedDocument, CanonicalizedTool, Container, FormatChoice, ListFacts,
+    TextItem, canonicalize_shared, canonicalize_with_values, list_facts, split,
 };
 use toolwarden_files::{InputFile, open};
 use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf8};
@@ -45,9 +45,19 @@ pub(crate) struct InputListFacts {
     ended: usize,
     /// What servers tell models about themselves.
     pub(crate) instructions: Vec<(SourceLocation, String)>,
+    /// Members beside the tools that no tool is read from.
+    pub(crate) beside: Vec<(SourceLocation, BesideTools)>,
 }
 
 impl InputListFacts {
+    /// The members beside the tools that a command does not read: each with its file and line.
+    pub(crate) fn unread_members(&self) -> impl Iterator<Item = String> {
+        self.beside.iter().map(|(location, member)| {
+            let (file, line, pointer) = (&location.file, location.start.line, &member.pointer);
+            format!("{file}:{line}: `{pointer}` stands beside the tools and is not read")
+        })
+    }
+
     /// The first page of a list whose last page is missing.
     pub(crate) fn unfinished_page(&self) -> Option<CliError> {
         let (file, pointer) = self.pages.first().filter(|_| self.ended == 0)?;
@@ -67,6 +77,12 @@ impl InputListFacts {
             let line = document.lines_before + position.line;
             let location = SourceLocation::at_line(&document.file, line);
             self.instructions.push((location, said));
+        }
+        for member in facts.beside {
+            let position = Positions::of(&document.text).nearest(&member.pointer);
+            let line = document.lines_before + position.line;
+            let location = SourceLocation::at_line(&document.file, line);
+            self.beside.push((location, member));
         }
     }
 }
@@ -298,18 +314,14 @@ impl ItemLocation<'_> {
     }
 }
 
-/// Hands over every tool of every input, in order.
+/// Hands over every tool of every input, in order, and returns what the lists say beside their tools.
 pub(crate) fn each_tool(
     args: &InputArgs,
     see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    read_tools(
-        args,
-        canonicalize_shared,
-        |_| None,
-        see,
-        &mut InputListFacts::default(),
-    )
+) -> Result<InputListFacts, CliError> {
+    let mut facts = InputListFacts::default();
+    read_tools(args, canonicalize_shared, |_| None, see, &mut facts)?;
+    Ok(facts)
 }
 
 /// As [`each_tool`], for a caller that compares definitions and needs each as a value, too. Leaves out tools

@@ -4,7 +4,7 @@ use anstream::eprintln;
 use serde::Serialize;
 use toolwarden_canon::{Edit, EditKind, Warning};
 
-use crate::input::InputTool;
+use crate::input::{InputListFacts, InputTool};
 use crate::style;
 
 /// Prints a line to standard error.
@@ -32,6 +32,15 @@ pub(crate) fn print_warnings(read: &InputTool<'_>) {
             let (file, pointer) = (read.location.file_and_line(), &read.canonicalized.pointer);
             eprintln!("{warning}Warning{warning:#}: {place}{file} {pointer}{place:#}: {text}");
         }
+    }
+}
+
+/// Prints the members beside the tools that a command does not read.
+pub(crate) fn print_unread_members(facts: &InputListFacts) {
+    let warning = style::WARNING;
+    for text in facts.unread_members() {
+        let text = style::escape_controls(&text);
+        print_status(&format!("{warning}Warning{warning:#}: {text}."));
     }
 }
 

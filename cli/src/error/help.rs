@@ -40,6 +40,7 @@ impl CliError {
                 LockError::NotALock
                 | LockError::Json(_)
                 | LockError::Missing { .. }
+                | LockError::DoubledKey { .. }
                 | LockError::Unknown { .. } => {
                     "restore it from git, or remove it and run `toolwarden watch lock`"
                 }

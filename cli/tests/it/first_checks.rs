@@ -16,8 +16,7 @@ fn sandbox() -> Sandbox {
 
 #[test]
 fn the_first_check_says_in_every_format_that_nothing_was_compared() {
-    let said =
-        "2 tools of `local` were not pinned yet, and are now; they were compared with nothing";
+    let said = "2 tools of `local` were not pinned yet, and are now; they were compared with nothing: `read`, `stat`";
     for (format, expected) in [
         ("text", format!("{said}\n")),
         (

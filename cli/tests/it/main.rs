@@ -7,6 +7,7 @@
 )]
 
 mod audit;
+mod call_contracts;
 mod canon_false_green;
 mod commands;
 mod crash;

@@ -492,7 +492,7 @@ fn an_open_lock_file_lets_tools_come_and_none_go() {
     sandbox.write("two.json", &format!("[{TOOL}, {other}]"));
     sandbox.watch_to(0, &["lock", "--open", "one.json"]);
     let said = sandbox.watch_to(0, &["check", "--lock", "toolwarden.lock", "two.json"]);
-    assert!(said.err.contains("leaves the server open"), "{}", said.err);
+    assert!(said.out.contains("leaves the server open"), "{}", said.out);
     sandbox.watch_to(
         2,
         &["check", "--lock", "toolwarden.lock", "--frozen", "two.json"],

@@ -274,7 +274,9 @@ fn canonicalize_definition(
     let unread = |it: &UnreadSchema| {
         matches!(
             it.problem,
-            SchemaProblem::Misplaced { .. } | SchemaProblem::Part(_)
+            SchemaProblem::Misplaced { .. }
+                | SchemaProblem::Part(_)
+                | SchemaProblem::UnknownType { .. }
         )
     };
     let unread = unread_schemas(&tool).into_iter().filter(unread);

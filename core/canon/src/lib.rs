@@ -32,7 +32,7 @@ pub use canonicalize::{
     CanonicalizedDocument, CanonicalizedTool, FormatChoice, TooDeep, Warning, canonicalize,
     canonicalize_item, canonicalize_shared, canonicalize_with_values,
 };
-pub use container::{Container, ListFacts, TextItem, UnreadPart, list_facts, split};
+pub use container::{BesideTools, Container, ListFacts, TextItem, UnreadPart, list_facts, split};
 pub use detect::{Detection, Score, detect};
 pub use dialect::{
     Dialect, DialectFacts, DialectFinding, DialectLevel, DialectTable, InvalidTable, RequestLimits,
@@ -43,7 +43,7 @@ pub use emit::{
     EditMismatch, Emission, EmitTarget, Emitter, EquivalenceClaim, NameAllocator, NotPortable,
     OriginalSchemas, RenamedTool, SchemaSlot, UnknownTarget, emit, emit_native,
 };
-pub use formats::{ParseError, definition_pointer};
+pub use formats::{ParseError, definition_pointer, uncarried_members};
 pub use hints::sounds_destructive;
 pub use name_rule::NameRule;
 pub use unread::{SchemaProblem, UnreadSchema, unread_schemas};

@@ -5,7 +5,7 @@ use toolwarden_model::json::{Object, Pointer, type_name};
 use toolwarden_model::{Format, Tool};
 
 use crate::container::{UnreadPart, unread_parts};
-use crate::formats;
+use crate::formats::{self, describes_arguments};
 
 /// A member that should be a schema of the tool and is not read as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,11 @@ pub enum SchemaProblem {
     Second,
     /// A part of an operation of an OpenAPI document is not read.
     Part(UnreadPart),
+    /// It is a type that no schema expresses, so the tool that is read accepts other values too.
+    UnknownType {
+        /// The type.
+        word: String,
+    },
 }
 
 impl SchemaProblem {
@@ -47,6 +52,7 @@ impl SchemaProblem {
             Self::Misplaced { .. } => "unread-schema",
             Self::Second => "second-schema",
             Self::Part(part) => part.code(),
+            Self::UnknownType { .. } => "unknown-type",
         }
     }
 
@@ -64,6 +70,10 @@ impl SchemaProblem {
                     .to_owned()
             }
             Self::Part(part) => part.describe(),
+            Self::UnknownType { word } => {
+                let word = word.escape_debug();
+                format!("JSON Schema has no type `{word}`, so other values are accepted too")
+            }
         }
     }
 
@@ -73,6 +83,8 @@ impl SchemaProblem {
         match self {
             Self::Part(part) => part.is_error(),
             Self::NotASchema { .. } | Self::Boolean | Self::Misplaced { .. } | Self::Second => true,
+            // It is what the format calls it; only other formats cannot say it.
+            Self::UnknownType { .. } => false,
         }
     }
 
@@ -90,6 +102,9 @@ impl SchemaProblem {
             },
             Self::Second => "keep one of them".to_owned(),
             Self::Part(part) => part.fix().to_owned(),
+            Self::UnknownType { .. } => {
+                "use a type of JSON, such as a string that holds a URL or base64 data".to_owned()
+            }
         }
     }
 }
@@ -126,6 +141,11 @@ const OUTPUT_KEYS: &[&str] = &[
     "response_json_schema",
 ];
 
+/// Whether a key names the arguments of a tool, whatever it holds.
+pub(crate) fn names_arguments(key: &str) -> bool {
+    INPUT_KEYS.contains(&key) || LOOSE_INPUT_KEYS.contains(&key) || key == "signature"
+}
+
 /// Objects inside a definition that hold its parts.
 const WRAPPERS: &[&str] = &["function", "toolSpec", "custom", "metadata", "definition"];
 
@@ -150,6 +170,11 @@ pub fn unread_schemas(tool: &Tool) -> Vec<UnreadSchema> {
         tool.extensions.get(&tool.format),
     ) {
         search(tool, members, &Pointer::root(), &mut found);
+        let types = formats::unknown_types(tool).into_iter();
+        found.extend(types.map(|(pointer, word)| UnreadSchema {
+            pointer,
+            problem: SchemaProblem::UnknownType { word },
+        }));
     }
     found
 }
@@ -175,7 +200,9 @@ fn search(tool: &Tool, members: &Object, at: &Pointer, found: &mut Vec<UnreadSch
 fn problem(tool: &Tool, key: &str, value: &Value) -> Option<SchemaProblem> {
     let format = tool.format;
     // A part that the format writes differently is read, and the original is kept beside it.
-    if formats::is_converted(format, key) {
+    let converted = formats::has_conversion(format, key)
+        || (format == Format::Raw && formats::is_converted(tool, format, key, value));
+    if converted {
         return None;
     }
     let (input, output) = (INPUT_KEYS.contains(&key), OUTPUT_KEYS.contains(&key));
@@ -201,15 +228,4 @@ fn problem(tool: &Tool, key: &str, value: &Value) -> Option<SchemaProblem> {
         }
         _ => None,
     }
-}
-
-/// Whether a value looks like an input schema, or like a map from arguments to their schemas.
-pub(crate) fn describes_arguments(value: &Value) -> bool {
-    let Value::Object(members) = value else {
-        return false;
-    };
-    let is_schema = members.get("properties").is_some_and(Value::is_object)
-        || members.get("type").and_then(Value::as_str) == Some("object");
-    let is_typed = |value: &Value| value.get("type").is_some_and(|it| it.is_string());
-    is_schema || (!members.is_empty() && members.values().all(is_typed))
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::annotations::{compare_annotations, is_read_only};
+use crate::call_contract::mark_call_contract;
 use crate::caution::classify_caution;
 use crate::change::{CallEffect, Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence};
 use crate::change_builder::ChangeBuilder;
@@ -68,6 +69,7 @@ pub fn compare_in_server(
     }
     text_changes::classify(&mut drift, (old, new), &maker, tools);
     classify_caution(&mut drift.changes);
+    mark_call_contract(&mut drift.changes);
     mark_same_route(&mut drift.changes, old, new);
     attach_findings(&mut drift, old, new, &maker);
     for change in &mut drift.changes {
@@ -226,6 +228,15 @@ fn other_facets(
 ) -> Vec<Change> {
     let mut changes = Vec::new();
     for difference in differences(old.definition, new.definition) {
+        let (before, after) = (
+            old.layout.implied(&difference.pointer),
+            new.layout.implied(&difference.pointer),
+        );
+        let difference = Difference {
+            before: difference.before.or(before),
+            after: difference.after.or(after),
+            ..difference
+        };
         let facet = new.layout.facet(&difference.pointer);
         let (rule, class) = match facet {
             Facet::Input | Facet::Output | Facet::Annotations | Facet::Result => continue,
@@ -281,7 +292,13 @@ fn other_facets(
             }
             None => format!("`{what}` {did}"),
         };
-        changes.push(maker.change(rule, facet, class, &difference, message));
+        let mut change = maker.change(rule, facet, class, &difference, message);
+        // One of the two left out what the other says.
+        if difference.before == difference.after {
+            change.class = ChangeClass::Info;
+            change.message = format!("`{what}` says what leaving it out means");
+        }
+        changes.push(change);
     }
     changes
 }

@@ -62,6 +62,8 @@ impl Facet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FacetLayout {
     places: Vec<(Facet, Pointer)>,
+    /// What leaving a member out means.
+    implied: Vec<(Pointer, Value)>,
 }
 
 impl FacetLayout {
@@ -70,7 +72,26 @@ impl FacetLayout {
     pub fn new(places: impl IntoIterator<Item = (Facet, Pointer)>) -> Self {
         let mut places: Vec<(Facet, Pointer)> = places.into_iter().collect();
         places.sort_by_key(|(facet, pointer)| (std::cmp::Reverse(pointer.as_str().len()), *facet));
-        Self { places }
+        Self {
+            places,
+            implied: Vec::new(),
+        }
+    }
+
+    /// The layout of a format in which leaving a member out means this value.
+    #[must_use]
+    pub fn with_implied(mut self, member: Pointer, value: Value) -> Self {
+        self.implied.push((member, value));
+        self
+    }
+
+    /// What leaving out the member at a place means, if the format says so.
+    #[must_use]
+    pub fn implied(&self, at: &Pointer) -> Option<&Value> {
+        let mut implied = self.implied.iter();
+        implied
+            .find(|(member, _)| member == at)
+            .map(|(_, value)| value)
     }
 
     /// The layout of an MCP definition.

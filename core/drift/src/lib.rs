@@ -9,6 +9,7 @@ pub mod text;
 pub mod toolwatch;
 
 mod annotations;
+mod call_contract;
 mod caution;
 mod change;
 mod change_builder;

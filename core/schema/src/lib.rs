@@ -23,7 +23,7 @@ pub use compare::{
     CANONICAL_VERSION, CallReplay, SchemaPair, canonical_text, check_equivalence, compare,
 };
 pub use comparison_policy::{Callers, ComparisonPolicy, FormatMode, SearchBudget, ValueDomain};
-pub use faults::{SchemaFault, SchemaFaultRule, find_faults};
+pub use faults::{SchemaFault, SchemaFaultRule, find_faults, schemas_outside_keywords};
 pub use obstacle::{Obstacle, SchemaSide};
 pub use prepare::with_local_references;
 pub use time_limit::TimeLimit;

@@ -14,7 +14,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
-use toolwarden_model::json::{JsonError, JsonErrorKind, Position, indent};
+use toolwarden_model::json::{
+    JsonError, JsonErrorKind, Pointer, Position, first_duplicate, indent,
+};
 use toolwarden_model::{Fingerprint, Format, SharedText};
 use toolwarden_store::{Approval, ServerKey, StoredDefinition};
 
@@ -97,6 +99,19 @@ pub enum LockError {
         what: &'static str,
         /// The value.
         found: String,
+    },
+    /// A definition has a key twice: one reader takes the first value, another the last.
+    #[error(
+        "the definition of tool `{tool}` has the key `{pointer}` twice, at line {}, column {}",
+        position.line, position.column
+    )]
+    DoubledKey {
+        /// The tool.
+        tool: String,
+        /// The key.
+        pointer: Pointer,
+        /// Where the second one is in the file.
+        position: Position,
     },
     /// Two documents describe the same server.
     #[error("duplicate server `{server}` in the document that ends at line {line}")]
@@ -244,6 +259,13 @@ impl LockFile {
             return sealed.map(|_| ()).ok_or_else(|| missing("tool"));
         };
         let text = definition.ok_or_else(|| missing("definition"))?.get();
+        if let Some(doubled) = first_duplicate(text) {
+            return Err(LockError::DoubledKey {
+                tool,
+                position: position_in(whole, text, doubled.position),
+                pointer: doubled.pointer,
+            });
+        }
         let format = format.ok_or_else(|| missing("format"))?;
         let format: Format = format.parse().map_err(|_| LockError::Unknown {
             line,
@@ -345,6 +367,13 @@ fn check_schema(first: &LockDocument<'_>) -> Result<(), LockError> {
         }),
         _ => Err(LockError::NotALock),
     }
+}
+
+/// The position in a file of a position in one of its parts.
+fn position_in(whole: &str, part: &str, inside: Position) -> Position {
+    let offset = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize);
+    let before = offset.and_then(|offset| whole.get(..offset));
+    Position::after(before.unwrap_or_default()).offset_by(inside)
 }
 
 fn approval(approved: LockApproval, line: usize) -> Result<Approval, LockError> {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_canon::{
     CanonicalizedTool, FormatChoice, TextItem, canonicalize_with_values, definition_pointer,
+    uncarried_members,
 };
 use toolwarden_drift::{Facet, FacetLayout, ObservedDefinition};
 use toolwarden_model::json::{JsonError, Object, Pointer};
@@ -83,6 +84,8 @@ impl Observation {
         // If a format spells its schema differently, the schema that canon reads is compared.
         let as_received = match held {
             Some(Value::Object(held)) => *held == tool.inputs,
+            // A list of parameters that canon reads as a schema.
+            Some(_) if !tool.absent.inputs => false,
             // An invalid schema is reported as such.
             Some(_) => true,
             None => tool.inputs.is_empty() || tool.absent.inputs,
@@ -98,6 +101,16 @@ impl Observation {
                 (definition, layout, tool.format)
             }
             _ => (full_form(&tool), FacetLayout::mcp(), Format::Mcp),
+        };
+        let layout = match (implied_strictness(tool.format), view == tool.format) {
+            (None, _) => layout,
+            (Some(strict), true) => {
+                let place = definition_pointer(&tool, &Pointer::of(["strict"]));
+                layout.with_implied(place, Value::Bool(strict))
+            }
+            (Some(strict), false) => {
+                layout.with_implied(Pointer::of(["strict"]), Value::Bool(strict))
+            }
         };
         // A part of an OpenAPI document cannot be parsed again on its own, and a canonical tool is our own
         // format.
@@ -397,6 +410,20 @@ fn layout(tool: &Tool) -> FacetLayout {
     FacetLayout::new(places)
 }
 
+/// What a format means by leaving out whether calls follow the schema strictly.
+const fn implied_strictness(format: Format) -> Option<bool> {
+    match format {
+        // The API tries to be strict.
+        Format::OpenaiResponses | Format::OpenaiAgents => Some(true),
+        Format::OpenaiChat
+        | Format::OpenaiLegacy
+        | Format::Anthropic
+        | Format::Bedrock
+        | Format::VercelAi => Some(false),
+        _ => None,
+    }
+}
+
 /// Whether a definition is only a schema.
 fn is_bare_schema(tool: &Tool, definition: &Value) -> bool {
     let marks = [
@@ -418,9 +445,9 @@ fn is_bare_schema(tool: &Tool, definition: &Value) -> bool {
 fn full_form(tool: &Tool) -> Value {
     let mut form = shared_form(tool);
     if let Value::Object(members) = &mut form {
-        for (format, extensions) in tool.extensions.iter().filter(|(_, it)| !it.is_empty()) {
+        for (format, extensions) in uncarried_members(tool) {
             let key = format!("extensions/{format}");
-            members.insert(key, Value::Object(extensions.clone()));
+            members.insert(key, Value::Object(extensions));
         }
         if let Some(strict) = tool.strict {
             members.insert("strict".to_owned(), Value::Bool(strict));

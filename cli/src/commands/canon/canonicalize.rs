@@ -2,7 +2,9 @@ use serde::Serialize;
 use toolwarden_model::Tool;
 
 use crate::args::{CanonicalizeArgs, DocumentFormat};
-use crate::commands::progress::{WarningEntry, print_status, print_warnings, warning_entries};
+use crate::commands::progress::{
+    WarningEntry, print_status, print_unread_members, print_warnings, warning_entries,
+};
 use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{CommandOutcome, DefinitionWriter, ListDocumentWriter, OutputFile};
@@ -21,7 +23,7 @@ pub(super) fn run(args: &CanonicalizeArgs) -> Result<CommandOutcome, CliError> {
     let count = if args.output.format == DocumentFormat::Json {
         let mut envelope =
             ListDocumentWriter::open(out, "toolwarden/canon/canonicalize/v1", &[], "tools")?;
-        each_tool(&args.input, |read| {
+        let facts = each_tool(&args.input, |read| {
             warned |= !read.canonicalized.warnings.is_empty();
             envelope.push(&Entry {
                 file: read.location.file.display().to_string(),
@@ -30,14 +32,16 @@ pub(super) fn run(args: &CanonicalizeArgs) -> Result<CommandOutcome, CliError> {
                 warnings: warning_entries(&read.canonicalized.warnings),
             })
         })?;
+        print_unread_members(&facts);
         envelope.finish(&[])?
     } else {
         let mut documents = DefinitionWriter::new(out, args.output.format);
-        each_tool(&args.input, |read| {
+        let facts = each_tool(&args.input, |read| {
             warned |= !read.canonicalized.warnings.is_empty();
             print_warnings(&read);
             documents.push(&read.canonicalized.tool, read.is_only)
         })?;
+        print_unread_members(&facts);
         documents.finish()?
     };
     if count == 0 {

@@ -5,7 +5,7 @@ use toolwarden_canon::Detection;
 use toolwarden_model::{Format, FormatFamily};
 
 use crate::args::{DetectArgs, PlainFormat};
-use crate::commands::progress::print_status;
+use crate::commands::progress::{print_status, print_unread_members};
 use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{CommandOutcome, ListDocumentWriter, OutputFile};
@@ -32,7 +32,7 @@ pub(super) fn run(args: &DetectArgs) -> Result<CommandOutcome, CliError> {
     let mut out = OutputFile::open(None)?;
     let mut counts: BTreeMap<FormatFamily, usize> = BTreeMap::new();
     let mut only = None;
-    each_tool(&args.input, |read| {
+    let facts = each_tool(&args.input, |read| {
         let detection = read.canonicalized.detection;
         *counts.entry(detection.format.family()).or_default() += 1;
         if args.verbose && !read.is_only {
@@ -47,6 +47,7 @@ pub(super) fn run(args: &DetectArgs) -> Result<CommandOutcome, CliError> {
         only = Some(detection).filter(|_| read.is_only);
         Ok(())
     })?;
+    print_unread_members(&facts);
     match (&only, counts.len()) {
         (Some(detection), _) => out.write(&describe(detection, args.verbose))?,
         (None, 0) => print_status("Warning: no tool definition found."),
@@ -108,7 +109,7 @@ fn report_json(args: &DetectArgs) -> Result<CommandOutcome, CliError> {
         &[],
         "tools",
     )?;
-    each_tool(&args.input, |read| {
+    let facts = each_tool(&args.input, |read| {
         let detection = &read.canonicalized.detection;
         envelope.push(&Entry {
             file: read.location.file.display().to_string(),
@@ -128,6 +129,7 @@ fn report_json(args: &DetectArgs) -> Result<CommandOutcome, CliError> {
                 .collect(),
         })
     })?;
+    print_unread_members(&facts);
     envelope.finish(&[])?;
     Ok(CommandOutcome::Pass)
 }

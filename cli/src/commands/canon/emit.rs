@@ -11,7 +11,7 @@ use super::canonicalize::announce;
 use super::rewrite_check::RewriteCheck;
 use crate::args::{DeniedLoss, DocumentFormat, DraftArg, EmitArgs};
 use crate::commands::progress::{
-    WarningEntry, edit_line, print_status, print_warnings, warning_entries,
+    WarningEntry, edit_line, print_status, print_unread_members, print_warnings, warning_entries,
 };
 use crate::error::CliError;
 use crate::input::{InputTool, each_tool};
@@ -87,18 +87,19 @@ pub(super) fn run(args: &EmitArgs) -> Result<CommandOutcome, CliError> {
         let head = [("target", format!("\"{target}\""))];
         let mut envelope =
             ListDocumentWriter::open(out, "toolwarden/canon/emit/v1", &head, "tools")?;
-        each_tool(&args.input, |read| {
+        let facts = each_tool(&args.input, |read| {
             let tool = read.canonicalized.tool.clone();
             let emission = emitter.try_emit(&read, tool)?;
             account.add(&read, &emission);
             envelope.push(&entry(&read, &emission))
         })?;
+        print_unread_members(&facts);
         let names = serde_json::to_string_pretty(&account.renamed).unwrap_or_default();
         envelope.finish(&[("names", names)])?
     } else {
         let mut documents = DefinitionWriter::new(out, args.output.format);
         let mut told = 0;
-        each_tool(&args.input, |mut read| {
+        let facts = each_tool(&args.input, |mut read| {
             print_warnings(&read);
             let tool = std::mem::replace(&mut read.canonicalized.tool, Tool::new(Format::Raw));
             let emission = emitter.try_emit(&read, tool)?;
@@ -121,6 +122,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<CommandOutcome, CliError> {
                 }
             }
         })?;
+        print_unread_members(&facts);
         let count = documents.finish()?;
         // The only tool of a list is not reported as it is emitted, so report it here.
         if told < count {

@@ -12,7 +12,7 @@ use super::emit::print_undecided;
 use super::rewrite_check::RewriteCheck;
 use super::satisfiability::find_contradictions;
 use crate::args::{DocumentFormat, LintArgs, LintDialect, ReportFormat};
-use crate::commands::progress::{print_status, print_warnings};
+use crate::commands::progress::{print_status, print_unread_members, print_warnings};
 use crate::error::CliError;
 use crate::input::{InputTool, each_tool};
 use crate::output::{CommandOutcome, DefinitionWriter, OutputFile, print_text};
@@ -42,7 +42,7 @@ pub(super) fn run(args: &LintArgs) -> Result<CommandOutcome, CliError> {
     };
     let mut edits = 0;
     let mut rewrites = RewriteCheck::new();
-    each_tool(&args.input, |mut read| {
+    let facts = each_tool(&args.input, |mut read| {
         print_warnings(&read);
         if let Some(fixed) = &mut fixed {
             let tell = args.format == ReportFormat::Text;
@@ -54,6 +54,7 @@ pub(super) fn run(args: &LintArgs) -> Result<CommandOutcome, CliError> {
         check_tool(&read, &args.dialects, &mut report);
         Ok(())
     })?;
+    print_unread_members(&facts);
     if report.subjects.is_empty() {
         return Err(args.input.nothing_found());
     }

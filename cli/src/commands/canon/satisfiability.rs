@@ -4,8 +4,11 @@
 //! decides about the rest, within a budget; what it cannot decide is not reported.
 
 use serde_json::Value;
-use toolwarden_model::json::{Object, Pointer};
-use toolwarden_schema::{SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence};
+use toolwarden_model::json::{Object, Pointer, percent_decode};
+use toolwarden_model::keywords::subschemas;
+use toolwarden_schema::{
+    SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence, schemas_outside_keywords,
+};
 use toolwarden_settings::ComparisonTimeouts;
 
 /// A schema that no value satisfies.
@@ -55,6 +58,12 @@ pub(super) fn find_contradictions(schema: &Object, domain: ValueDomain) -> Vec<C
         return search.found;
     }
     search.visit_object(schema, &Pointer::root(), false, domain);
+    let root = Value::Object(schema.clone());
+    for at in schemas_outside_keywords(&root) {
+        if let Some(schema) = at.find(&root) {
+            search.visit(schema, &at, false);
+        }
+    }
     search.found
 }
 
@@ -176,16 +185,81 @@ impl ContradictionSearch<'_> {
         if self.questions > MAX_QUESTIONS {
             return false;
         }
-        let mut document = schema.clone();
-        // References lead from the root of the document.
-        for key in ["$schema", "$defs", "definitions"] {
-            if let (Some(value), false) = (self.root.get(key), document.contains_key(key)) {
-                document.insert(key.to_owned(), value.clone());
-            }
-        }
-        let document = Value::Object(document);
+        let document = self_contained(schema, self.root);
         check_equivalence(&document, &Value::Bool(false), domain, self.budget)
             == SchemaEquivalence::Same
+    }
+}
+
+/// The most schemas that are copied for one question.
+const MAX_COPIES: usize = 500;
+
+/// A schema as a document of its own, with the schemas of the whole that its references lead to.
+fn self_contained(schema: &Object, root: &Object) -> Value {
+    let mut document = schema.clone();
+    for key in ["$schema", "$defs", "definitions"] {
+        if let (Some(value), false) = (root.get(key), document.contains_key(key)) {
+            document.insert(key.to_owned(), value.clone());
+        }
+    }
+    let mut document = Value::Object(document);
+    let identified = root.contains_key("$id") || root.contains_key("id");
+    if identified {
+        return document;
+    }
+    // Places other than definitions get a definition of their own, named after the place.
+    let whole = Value::Object(root.clone());
+    let mut copies = Object::new();
+    let mut open = Vec::new();
+    move_references(&mut document, &mut open);
+    while let Some(place) = open.pop() {
+        if copies.contains_key(place.as_str()) || copies.len() >= MAX_COPIES {
+            continue;
+        }
+        let Some(target) = place.find(&whole) else {
+            continue;
+        };
+        let mut target = target.clone();
+        move_references(&mut target, &mut open);
+        copies.insert(place.as_str().to_owned(), target);
+    }
+    if !copies.is_empty()
+        && let Value::Object(document) = &mut document
+    {
+        let definitions = document
+            .entry("$defs")
+            .or_insert_with(|| Value::Object(Object::new()));
+        if let Value::Object(definitions) = definitions {
+            definitions.extend(copies);
+        }
+    }
+    document
+}
+
+/// Points the references of a schema at copies of their targets, and lists these.
+fn move_references(schema: &mut Value, places: &mut Vec<Pointer>) {
+    let Value::Object(members) = schema else {
+        return;
+    };
+    if let Some(Value::String(reference)) = members.get_mut("$ref")
+        && let Some(place) = reference.strip_prefix('#')
+        && (place.is_empty() || place.starts_with('/'))
+    {
+        let place = Pointer::from(&*percent_decode(place).unwrap_or_default());
+        let first = place.segments().next();
+        if !matches!(first.as_deref(), Some("$defs" | "definitions")) {
+            *reference = format!("#{}", Pointer::of(["$defs", place.as_str()]));
+            places.push(place);
+        }
+    }
+    let inside: Vec<Pointer> = subschemas(members, &Pointer::root())
+        .into_iter()
+        .map(|(at, _)| at)
+        .collect();
+    for at in inside {
+        if let Some(inside) = schema.pointer_mut(at.as_str()) {
+            move_references(inside, places);
+        }
     }
 }
 
@@ -220,6 +294,8 @@ const BOUNDS: &[&str] = &[
     "maxItems",
     "uniqueItems",
     "contains",
+    "minContains",
+    "maxContains",
     "minProperties",
     "maxProperties",
     "propertyNames",
@@ -249,6 +325,15 @@ fn may_contradict(schema: &Object) -> bool {
         && ["maxProperties", "propertyNames"]
             .iter()
             .any(|it| schema.contains_key(*it));
+    let has_any = |keywords: &[&str]| keywords.iter().any(|it| schema.contains_key(*it));
+    let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    let needs_properties = schema.contains_key("minProperties") && is_closed
+        || schema.contains_key("required")
+            && has_any(&["patternProperties", "dependentRequired", "dependentSchemas"]);
+    let is_odd_pattern = schema
+        .get("pattern")
+        .and_then(Value::as_str)
+        .is_some_and(anchors_in_the_middle);
     let items = bounds > 0
         && ["items", "prefixItems"]
             .iter()
@@ -257,12 +342,36 @@ fn may_contradict(schema: &Object) -> bool {
     bounds > 1
         || choices
         || limits_objects
+        || needs_properties
+        || is_odd_pattern
         || items
         || COMBINATIONS.iter().any(|it| has(&it))
         || schema.contains_key("$ref") && schema.len() > 1 && schema.contains_key("type")
         || enumerates.is_some_and(|values| {
             bounds > 0 || values.iter().all(|value| !admits_type_of(schema, value))
         })
+}
+
+/// Whether a pattern has a start after its start, an end before its end, or a class of nothing. Nearly
+/// all patterns have none of these and match some text.
+fn anchors_in_the_middle(pattern: &str) -> bool {
+    let start = pattern.trim_start_matches(['^', '(', '?', ':', '|']);
+    let end = start.trim_end_matches(['$', ')', '|']);
+    let mut before = None;
+    let mut in_class = false;
+    for c in end.chars() {
+        match c {
+            '[' if before != Some('\\') => in_class = true,
+            ']' if before != Some('\\') => in_class = false,
+            '^' | '$' if before != Some('\\') && !in_class => return true,
+            _ => {}
+        }
+        before = match (before, c) {
+            (Some('\\'), '\\') => None,
+            (_, c) => Some(c),
+        };
+    }
+    pattern.contains("(?!)") || pattern.contains("[^\\s\\S]") || pattern.contains("[]")
 }
 
 /// Whether the `type` of the schema leaves room for a value.
@@ -302,6 +411,11 @@ mod tests {
             json!({"type": "number", "minimum": 1, "maximum": 2, "multipleOf": 5}),
             json!({"type": "string", "minLength": 3, "maxLength": 2}),
             json!({"type": "string", "pattern": "^abcd$", "maxLength": 2}),
+            json!({"type": "string", "pattern": "^[0-9]{4}$", "minLength": 6}),
+            json!({"type": "string", "pattern": "a^b"}),
+            json!({"type": "object", "properties": {"x": {}}, "additionalProperties": false, "minProperties": 2}),
+            json!({"type": "object", "required": ["ab"], "patternProperties": {"^a": false}}),
+            json!({"type": "array", "contains": {}, "minContains": 2, "maxContains": 1}),
             json!({"type": "array", "minItems": 2, "maxItems": 1}),
             json!({"type": "array", "items": false, "minItems": 1}),
             json!({"type": "object", "minProperties": 2, "maxProperties": 1}),
@@ -366,6 +480,22 @@ mod tests {
         let results = json!({"type": "string"});
         let results = results.as_object().unwrap();
         assert_eq!(find_contradictions(results, ValueDomain::Values), []);
+    }
+
+    #[test]
+    fn references_to_any_place_are_followed() {
+        let schema = json!({"type": "object", "properties": {
+            "a": {"type": "string"},
+            "b": {"allOf": [{"$ref": "#/properties/a"}, {"type": "integer"}]},
+            "c": {"$ref": "#/components/schemas/n"}},
+            "components": {"schemas": {"n": {"type": "integer", "minimum": 2, "maximum": 1}}}});
+        assert_eq!(
+            found(&schema),
+            [
+                ("/properties/b".to_owned(), false),
+                ("/components/schemas/n".to_owned(), false)
+            ]
+        );
     }
 
     #[test]

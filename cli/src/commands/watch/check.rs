@@ -226,7 +226,11 @@ impl<'k> PinLocation<'k> {
         };
         let done = run_check(&mut check, &args.compare.options(), recorded, &recording)?;
         let mut observed = check.observed;
-        new_tool_warnings::warn_of_findings(source, &observed.listing, &done.recorded.registered);
+        let unknown = match self.is_lock() {
+            true => &done.judged.new_tools,
+            false => &done.recorded.registered,
+        };
+        new_tool_warnings::warn_of_findings(source, &observed.listing, unknown);
         places.assign(source, &done.judged.drift, &mut observed);
         self.warn_of_absent(source, &done.pins, &observed);
         Ok(ServerCheck {
@@ -288,12 +292,8 @@ impl<'k> PinLocation<'k> {
                 _ => Ok(()),
             };
         };
+        // The report lists them: the lock file leaves the server open.
         if lock.is_some() && pins.known && !args.frozen {
-            let count = judged.new_tools.len();
-            print_status(&format!(
-                "{count} tools of `{}` are not in the lock file, which leaves the server open",
-                escape_controls(&source.key.name)
-            ));
             return Ok(());
         }
         if args.frozen || lock.is_some() {

@@ -11,7 +11,9 @@ use toolwarden_model::json::Pointer;
 use toolwarden_watch::{INSTRUCTIONS, Observation, Pins, ServerListing};
 
 use super::live_servers::LiveAnswer;
-use super::read_tools::{LocatedTool, OtherEntries, instructions, refuse_doubled_keys};
+use super::read_tools::{
+    LocatedTool, OtherEntries, instructions, members_beside_tools, refuse_doubled_keys,
+};
 use super::responses;
 use super::sources::{SourceKind, WatchSource};
 use crate::args::{InputArgs, SourceArgs};
@@ -135,6 +137,9 @@ impl ObservedServer {
             return Err(error);
         }
         if let Some(seen) = instructions(facts.instructions) {
+            self.add_tool(seen)?;
+        }
+        for seen in members_beside_tools(facts.beside) {
             self.add_tool(seen)?;
         }
         self.listing.unchanged = unchanged;

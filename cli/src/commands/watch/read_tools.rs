@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_canon::FormatChoice;
+use toolwarden_canon::{BesideTools, FormatChoice};
 use toolwarden_watch::{Observation, is_definition};
 
 use crate::args::InputArgs;
@@ -184,7 +184,34 @@ pub(super) fn read_tools(
     }
     seen.extend(strays.into_entries(!seen.is_empty()));
     seen.extend(instructions(facts.instructions));
+    seen.extend(members_beside_tools(facts.beside));
     Ok(seen)
+}
+
+/// The members beside the lists of tools, each under the name of its key. What models read is text;
+/// whatever else changes there, its effect on calls is unknown.
+pub(super) fn members_beside_tools(
+    beside: Vec<(SourceLocation, BesideTools)>,
+) -> impl Iterator<Item = LocatedTool> {
+    let mut known: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    beside.into_iter().filter_map(move |(location, member)| {
+        let texts = known.entry(member.key).or_default();
+        // Several pages of one list may repeat it.
+        if texts.contains(&member.text) {
+            return None;
+        }
+        texts.push(member.text.clone());
+        let name = match texts.len() {
+            1 => format!("({})", member.key),
+            count => format!("({}) #{count}", member.key),
+        };
+        let mut observation = Observation::from_document(&name, &member.text).ok()?;
+        observation.opaque = !member.is_prose;
+        Some(LocatedTool {
+            location,
+            observation,
+        })
+    })
 }
 
 /// What a server tells models about itself, which they read like the description of a tool. Several

@@ -50,11 +50,59 @@ impl ServerCheck<'_> {
                 "`{tool}` was not pinned yet, and is now; it was compared with nothing"
             )),
             tools => Some(format!(
-                "{} tools of `{server}` were not pinned yet, and are now; they were compared with nothing",
-                tools.len()
+                "{} tools of `{server}` were not pinned yet, and are now; they were compared with nothing: {}",
+                tools.len(),
+                quoted_names(tools)
             )),
         }
     }
+
+    /// The tools that a lock file does not have and allows, because it leaves their server open.
+    pub(super) fn unlocked(&self) -> &[String] {
+        match self.is_recorded {
+            true => &[],
+            false => &self.judgement.new_tools,
+        }
+    }
+
+    /// What to say of tools that the lock file does not have.
+    fn not_in_lock(&self) -> Option<String> {
+        let tools = self.unlocked();
+        let are = if tools.len() == 1 {
+            "tool of"
+        } else {
+            "tools of"
+        };
+        (!tools.is_empty()).then(|| {
+            format!(
+                "{} {are} `{}` not in the lock file, which leaves the server open; compared with nothing: {}",
+                tools.len(),
+                self.source.key.name,
+                quoted_names(tools)
+            )
+        })
+    }
+
+    /// What to say of tools that were compared with nothing, and the first of them.
+    fn not_compared(&self) -> impl Iterator<Item = (String, Option<&String>)> {
+        let pinned = self.first_pinned();
+        let pinned = pinned.map(|message| (message, self.recorded.registered.first()));
+        let unlocked = self.not_in_lock();
+        let unlocked = unlocked.map(|message| (message, self.unlocked().first()));
+        pinned.into_iter().chain(unlocked)
+    }
+}
+
+/// The most names that a sentence lists; the JSON report lists all.
+const MOST_NAMES: usize = 20;
+
+fn quoted_names(names: &[String]) -> String {
+    let quoted = names.iter().take(MOST_NAMES);
+    let mut quoted: Vec<String> = quoted.map(|name| format!("`{name}`")).collect();
+    if let Some(more) = names.len().checked_sub(MOST_NAMES).filter(|more| *more > 0) {
+        quoted.push(format!("and {more} more"));
+    }
+    quoted.join(", ")
 }
 
 /// A server of the lock file that was not checked.
@@ -128,7 +176,7 @@ pub(super) fn print_report(
                     &error.to_string(),
                 ));
             }
-            for message in checked.iter().filter_map(ServerCheck::first_pinned) {
+            for (message, _) in checked.iter().flat_map(ServerCheck::not_compared) {
                 text.push_str(&markdown::first_pinned(&message));
             }
             for missing in checked.iter().flat_map(unmeasured) {
@@ -143,8 +191,7 @@ pub(super) fn print_report(
             let comparisons: Vec<&ServerComparison<'_>> = comparisons.iter().collect();
             let mut report = findings::report("toolwarden/watch/check/v1", &comparisons);
             for it in checked {
-                if let Some(message) = it.first_pinned() {
-                    let first = it.recorded.registered.first();
+                for (message, first) in it.not_compared() {
                     let place = first.and_then(|tool| it.observed.locations.get(tool));
                     let place = place.map_or_else(|| places.server(it.source), Clone::clone);
                     let server = it.source.key.name.as_str();
@@ -214,7 +261,9 @@ fn subjects(checked: &ServerCheck<'_>) -> Vec<String> {
     let observed = checked.observed.listing.observed.iter();
     // What was only pinned did not pass.
     let registered = &checked.recorded.registered;
-    let observed = observed.filter(|seen| !registered.contains(&seen.name));
+    let unlocked = checked.unlocked();
+    let observed =
+        observed.filter(|seen| !registered.contains(&seen.name) && !unlocked.contains(&seen.name));
     subjects.extend(observed.map(|seen| seen.name.clone()));
     subjects.extend(findings::removed_tools(&judged.drift));
     subjects
@@ -233,7 +282,7 @@ fn server_text(
     }
     let judged = &checked.judgement;
     let registered = &checked.recorded.registered;
-    if let Some(message) = checked.first_pinned() {
+    for (message, _) in checked.not_compared() {
         text.push_str(&format!("{}\n", escape_controls(&message)));
     }
     for (tools, what) in [
@@ -312,6 +361,7 @@ fn json_document(
         members.extend(json_document::comparison_members(comparison));
         members.insert("failed".to_owned(), json!(comparison.has_failures()));
         members.insert("registered".to_owned(), json!(it.recorded.registered));
+        members.insert("not_in_lock".to_owned(), json!(it.unlocked()));
         members.insert("adopted".to_owned(), json!(it.judgement.adopted));
         members.insert("learned".to_owned(), json!(it.judgement.first_results));
         let missing = unmeasured(it).into_iter();

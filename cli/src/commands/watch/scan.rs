@@ -2,7 +2,7 @@ use toolwarden_drift::text::{
     Detector, ServerTool, TextFinding, Weight, name_pointer, scan, scan_across_tools,
 };
 
-use super::read_tools::{LocatedTool, OtherEntries, instructions};
+use super::read_tools::{LocatedTool, OtherEntries, instructions, members_beside_tools};
 use crate::args::{MinWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
 use crate::input::{InputListFacts, each_tool_except};
@@ -34,6 +34,10 @@ pub(super) fn run(args: &ScanArgs) -> Result<CommandOutcome, CliError> {
             let tool = instructions(vec![said]);
             found.extend(tool.iter().map(|it| scan(it.observation.definition())));
             seen.extend(tool);
+        }
+        for tool in members_beside_tools(facts.beside) {
+            found.push(scan(tool.observation.definition()));
+            seen.push(tool);
         }
     }
     if seen.is_empty() {

@@ -10,7 +10,47 @@ pub struct ListFacts {
     pub ended: usize,
     /// What the server tells models about itself, and where.
     pub instructions: Vec<(Pointer, String)>,
+    /// Members beside the tools that agents or models get too and that no tool is read from.
+    pub beside: Vec<BesideTools>,
 }
+
+/// A member of a request or response that stands beside its list of tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BesideTools {
+    /// Its place.
+    pub pointer: Pointer,
+    /// Its key.
+    pub key: &'static str,
+    /// Its text, as received.
+    pub text: String,
+    /// Whether it is text for the model; anything else has a meaning that is not known.
+    pub is_prose: bool,
+}
+
+/// Members that hold text for the model.
+const PROSE: &[&str] = &[
+    "system",
+    "systemInstruction",
+    "system_instruction",
+    "instructions",
+];
+
+/// Members that give an agent more tools, or say which it may use.
+const OTHERS: &[&str] = &[
+    "allowed_tools",
+    "mcpServers",
+    "mcp_servers",
+    "plugins",
+    "prompts",
+    "resourceTemplates",
+    "resources",
+    "server",
+    "servers",
+    "toolChoice",
+    "tool_choice",
+    "tool_resources",
+    "toolsets",
+];
 
 /// Reads the facts of every list in a text of one or more JSON documents: objects with `tools`, and
 /// responses to `tools/list`, alone or in an array.
@@ -18,7 +58,8 @@ pub struct ListFacts {
 pub fn list_facts(text: &str) -> ListFacts {
     let mut facts = ListFacts::default();
     // Most lists have neither, and need no second look.
-    if !text.contains("nextCursor") && !text.contains("instructions") {
+    let keys = PROSE.iter().chain(OTHERS).chain(&["nextCursor"]);
+    if !keys.into_iter().any(|key| text.contains(key)) {
         facts.ended = 1;
         return facts;
     }
@@ -61,6 +102,23 @@ impl ListFacts {
                 self.instructions.push((at.child("instructions"), said));
             }
         }
+        let is_list = |key: &str, open: char| get(key).is_some_and(|it| it.starts_with(open));
+        if is_list("tools", '[') || is_list("functions", '[') || is_list("toolConfig", '{') {
+            let members = PROSE.iter().map(|key| (*key, true));
+            let members = members.chain(OTHERS.iter().map(|key| (*key, false)));
+            for (key, is_prose) in members {
+                let text = get(key).filter(|it| !matches!(*it, "null" | "[]" | "{}" | "\"\""));
+                // Instructions that are one text were read above.
+                let read = key == "instructions" && is_list("tools", '[') && is_list(key, '"');
+                self.beside
+                    .extend(text.filter(|_| !read).map(|text| BesideTools {
+                        pointer: at.child(key),
+                        key,
+                        text: text.to_owned(),
+                        is_prose,
+                    }));
+            }
+        }
         if let Some(result) = get("result").filter(|it| it.starts_with('{')) {
             self.add(result, &at.child("result"));
         }
@@ -80,6 +138,7 @@ mod tests {
                 .iter()
                 .map(|(at, text)| (Pointer::from(*at), (*text).to_owned()))
                 .collect(),
+            beside: Vec::new(),
         };
         for (text, expected) in [
             (r#"{"tools": []}"#, facts(&[], 1, &[])),
@@ -109,5 +168,25 @@ mod tests {
         ] {
             assert_eq!(list_facts(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn members_beside_the_tools_are_listed() {
+        let text = r#"{"tools": [], "system": "Be brief", "mcp_servers": [{"url": "u"}], "prompts": [],
+            "model": "m", "result": {"tools": [], "prompts": [{"name": "p"}]}}"#;
+        let found: Vec<(String, String, bool)> = list_facts(text)
+            .beside
+            .into_iter()
+            .map(|it| (it.pointer.to_string(), it.text, it.is_prose))
+            .collect();
+        let expected = [
+            ("/system", r#""Be brief""#, true),
+            ("/mcp_servers", r#"[{"url": "u"}]"#, false),
+            ("/result/prompts", r#"[{"name": "p"}]"#, false),
+        ];
+        let expected = expected.map(|(at, text, prose)| (at.to_owned(), text.to_owned(), prose));
+        assert_eq!(found, expected);
+        // A definition that has such a member is no list.
+        assert_eq!(list_facts(r#"[{"name": "a", "server": "x"}]"#).beside, []);
     }
 }

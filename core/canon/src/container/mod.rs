@@ -7,7 +7,7 @@ mod split;
 
 pub use definitions::Container;
 pub(crate) use definitions::{ContainedDefinition, find_definitions};
-pub use list_facts::{ListFacts, list_facts};
+pub use list_facts::{BesideTools, ListFacts, list_facts};
 pub use openapi::UnreadPart;
 pub(crate) use openapi::{lists_unread_parts, standalone_operation, unread_parts};
 pub use split::{TextItem, split};

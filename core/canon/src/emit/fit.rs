@@ -9,9 +9,9 @@ use super::target::EmitTarget;
 use crate::container::lists_unread_parts;
 use crate::dialect::{RewriteMode, conform};
 use crate::edit::{Edit, EditKind, LossKind};
-use crate::formats::{self, FieldTable, ToolField};
+use crate::formats::{self, FieldTable, ToolField, describes_arguments};
 use crate::schema::convert;
-use crate::unread::{UnreadSchema, describes_arguments, unread_schemas};
+use crate::unread::{UnreadSchema, names_arguments, unread_schemas};
 
 /// Changes the tool until the target's format can express all of it.
 pub(super) fn fit(tool: &mut Tool, target: EmitTarget, names: &mut NameAllocator) -> Vec<Edit> {
@@ -82,7 +82,11 @@ fn drop_extensions(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
     for (format, keys) in std::mem::take(&mut tool.extensions) {
         let at = Pointer::of(["extensions", format.id()]);
         for (key, value) in keys {
-            if formats::is_converted(format, &key) {
+            let first = |pointer: &Pointer| pointer.segments().next();
+            let schema = unread.iter().find(|it| {
+                format == tool.format && first(&it.pointer).as_deref() == Some(key.as_str())
+            });
+            if schema.is_none() && formats::is_converted(tool, format, &key, &value) {
                 let reason = format!(
                     "the {format} spelling is for {format} only; what it says is carried over"
                 );
@@ -94,11 +98,8 @@ fn drop_extensions(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
                 edits.push(unread_parts_loss(at.child(&key), value, &unread));
                 continue;
             }
-            let arguments = tool.absent.inputs && describes_arguments(&value);
-            let first = |pointer: &Pointer| pointer.segments().next();
-            let schema = unread.iter().find(|it| {
-                format == tool.format && first(&it.pointer).as_deref() == Some(key.as_str())
-            });
+            let is_named = format == Format::Raw && names_arguments(&key) && !value.is_null();
+            let arguments = tool.absent.inputs && (describes_arguments(&value) || is_named);
             let severity = if free_text || arguments || schema.is_some() {
                 LossKind::Semantic
             } else {
@@ -107,8 +108,7 @@ fn drop_extensions(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
             let reason = if let Some(schema) = schema {
                 schema.problem.describe()
             } else if arguments {
-                "this looks like the schema of the arguments, under a key that is not read as one"
-                    .to_owned()
+                "this describes the arguments in a form that is not read".to_owned()
             } else {
                 format!("{} has no place for this {format} key", target.format())
             };

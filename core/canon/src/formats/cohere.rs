@@ -1,7 +1,4 @@
-use serde_json::{Value, json};
-use toolwarden_model::json::Object;
-
-use super::python_types::json_type_of_python;
+use super::parameters::{remainder_of_map, schema_of_map, unknown_types};
 use super::table::{Conversion, FieldTable, ToolField, field};
 
 pub(super) const V1: FieldTable = &[
@@ -11,28 +8,6 @@ pub(super) const V1: FieldTable = &[
 ];
 
 /// A flat map of parameters with Python type names.
-static PARAMETER_DEFINITIONS: Conversion = Conversion::new(
-    |value| {
-        let mut properties = Object::new();
-        let mut required = Vec::new();
-        for (name, parameter) in value.as_object()? {
-            let mut schema = Object::new();
-            let type_name = parameter
-                .get("type")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            if let Some(json_type) = json_type_of_python(type_name) {
-                schema.insert("type".to_owned(), json!(json_type));
-            }
-            if let Some(description) = parameter.get("description") {
-                schema.insert("description".to_owned(), description.clone());
-            }
-            if parameter.get("required") == Some(&Value::Bool(true)) {
-                required.push(Value::from(name.clone()));
-            }
-            properties.insert(name.clone(), Value::Object(schema));
-        }
-        Some(json!({ "type": "object", "properties": properties, "required": required }))
-    },
-    |_| None,
-);
+static PARAMETER_DEFINITIONS: Conversion = Conversion::new(schema_of_map, |_| None)
+    .with_remainder(remainder_of_map)
+    .with_unknown_types(unknown_types);

@@ -1,4 +1,3 @@
-use serde_json::Value;
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Format, Tool};
 
@@ -32,11 +31,8 @@ fn raw_schema(tool: &Tool) -> Pointer {
         .as_ref()
         .map(toolwarden_model::Definition::value)
         .unwrap_or_default();
-    let holds = |key: &&&str| definition.get(**key).is_some_and(Value::is_object);
-    super::raw::SCHEMA_KEYS
-        .iter()
-        .find(holds)
-        .map_or_else(Pointer::root, |key| Pointer::of([*key]))
+    let key = definition.as_object().and_then(super::raw::schema_key);
+    key.map_or_else(Pointer::root, |key| Pointer::of([key]))
 }
 
 fn slot_path(table: FieldTable, key: &str, at: &Pointer) -> Option<Pointer> {

@@ -15,6 +15,7 @@ mod langchain;
 mod llamaindex;
 mod mcp;
 mod openai;
+mod parameters;
 mod python_types;
 mod raw;
 mod read;
@@ -24,12 +25,15 @@ mod table;
 mod vercel;
 mod write;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
-use toolwarden_model::json::Object;
+use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::{Format, Tool};
 
 pub use definition_pointer::definition_pointer;
 pub(crate) use gemini::HOSTED_KEYS as GEMINI_HOSTED_KEYS;
+pub(crate) use parameters::describes_arguments;
 pub use read::ParseError;
 pub(crate) use table::{FieldTable, ToolField};
 
@@ -138,9 +142,114 @@ fn any_field(table: FieldTable, test: &dyn Fn(&table::FieldMapping) -> bool) -> 
     })
 }
 
-/// Whether the format's key is carried over in another spelling.
-pub(crate) fn is_converted(format: Format, key: &str) -> bool {
-    table(format)
-        .iter()
-        .any(|field| field.matches_key(key) && field.conversion.is_some())
+/// Whether a kept member of a tool is carried over in another spelling, with everything in it.
+pub(crate) fn is_converted(tool: &Tool, format: Format, key: &str, value: &Value) -> bool {
+    if format == Format::Raw {
+        return raw::reads_as(key, value).is_some_and(|it| it.as_object() == Some(&tool.inputs));
+    }
+    is_converted_by(table(format), key, value)
+}
+
+fn is_converted_by(table: FieldTable, key: &str, value: &Value) -> bool {
+    let field = table.iter().find(|field| field.matches_key(key));
+    match (field.map(|field| (field.field, field.conversion)), value) {
+        (Some((ToolField::Nested(inner), _)), Value::Object(members)) => {
+            let mut members = members.iter();
+            members.all(|(key, value)| is_converted_by(inner, key, value))
+        }
+        (Some((_, conversion)), _) => conversion.is_some(),
+        (None, _) => false,
+    }
+}
+
+/// Whether the format writes the part under this key in its own way.
+pub(crate) fn has_conversion(format: Format, key: &str) -> bool {
+    any_field(table(format), &|field| {
+        field.matches_key(key) && field.conversion.is_some()
+    })
+}
+
+/// The types that a tool's definition names and no schema expresses, with their places in it.
+pub(crate) fn unknown_types(tool: &Tool) -> Vec<(Pointer, String)> {
+    let Some(members) = tool.extensions.get(&tool.format) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    if tool.format == Format::Raw {
+        let read = members
+            .iter()
+            .filter(|(key, value)| is_converted(tool, Format::Raw, key, value));
+        for (key, value) in read {
+            let types = parameters::unknown_types(value).into_iter();
+            let at = Pointer::of([key.as_str()]);
+            found.extend(types.map(|(inner, word)| (at.join(&inner), word)));
+        }
+        return found;
+    }
+    collect_unknown_types(table(tool.format), members, &Pointer::root(), &mut found);
+    found
+}
+
+fn collect_unknown_types(
+    table: FieldTable,
+    members: &Object,
+    at: &Pointer,
+    found: &mut Vec<(Pointer, String)>,
+) {
+    for (key, value) in members {
+        let Some(field) = table.iter().find(|field| field.matches_key(key)) else {
+            continue;
+        };
+        let at = at.child(key);
+        match (field.field, field.conversion, value) {
+            (ToolField::Nested(inner), _, Value::Object(members)) => {
+                collect_unknown_types(inner, members, &at, found);
+            }
+            (_, Some(conversion), value) => {
+                let types = (conversion.unknown_types)(value).into_iter();
+                found.extend(types.map(|(inner, word)| (at.join(&inner), word)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The members of a tool's definition that its fields do not carry, by format. A member that is
+/// carried over in another spelling is left out, except for what that spelling does not say.
+#[must_use]
+pub fn uncarried_members(tool: &Tool) -> BTreeMap<Format, Object> {
+    let formats = tool.extensions.iter().map(|(format, members)| {
+        let rest = match format {
+            Format::Raw => {
+                let rest = members.iter().filter_map(|(key, value)| {
+                    let rest = match is_converted(tool, Format::Raw, key, value) {
+                        true => raw::remainder(value)?,
+                        false => value.clone(),
+                    };
+                    Some((key.clone(), rest))
+                });
+                rest.collect()
+            }
+            format => uncarried(table(*format), members),
+        };
+        (*format, rest)
+    });
+    formats.filter(|(_, rest)| !rest.is_empty()).collect()
+}
+
+fn uncarried(table: FieldTable, members: &Object) -> Object {
+    let rest = members.iter().filter_map(|(key, value)| {
+        let field = table.iter().find(|field| field.matches_key(key));
+        let rest = match (field.map(|field| (field.field, field.conversion)), value) {
+            (Some((ToolField::Nested(inner), _)), Value::Object(members)) => {
+                Some(Value::Object(uncarried(inner, members)))
+            }
+            (Some((_, Some(conversion))), value) if (conversion.decode)(value).is_some() => {
+                (conversion.remainder)(value)
+            }
+            _ => Some(value.clone()),
+        };
+        Some((key.clone(), rest?))
+    });
+    rest.collect()
 }

@@ -1,7 +1,8 @@
-use serde_json::{Value, json};
-use toolwarden_model::json::Object;
+use serde_json::Value;
 
-use super::python_types::json_type_of_python;
+use super::parameters::{
+    parameter_remainder, parameter_schema, remainder_of_list, schema_of_list, unknown_types,
+};
 use super::table::{Conversion, FieldTable, ToolField, field};
 
 pub(super) const FUNCTION: FieldTable = &[
@@ -11,52 +12,15 @@ pub(super) const FUNCTION: FieldTable = &[
     field("return_parameter", ToolField::Outputs).converted(&RETURN_PARAMETER),
 ];
 
-static PARAMETER_LIST: Conversion = Conversion::new(
-    |value| {
-        let mut properties = Object::new();
-        let mut required = Vec::new();
-        for parameter in value.as_array()? {
-            let name = parameter.get("name")?.as_str()?;
-            let mut schema = schema_of(parameter);
-            if let Some(default) = parameter
-                .get("default_value")
-                .filter(|value| !value.is_null())
-            {
-                schema.insert("default".to_owned(), default.clone());
-            }
-            if parameter.get("is_required") == Some(&Value::Bool(true)) {
-                required.push(Value::from(name));
-            }
-            properties.insert(name.to_owned(), Value::Object(schema));
-        }
-        Some(json!({ "type": "object", "properties": properties, "required": required }))
-    },
-    |_| None,
-);
+static PARAMETER_LIST: Conversion = Conversion::new(schema_of_list, |_| None)
+    .with_remainder(remainder_of_list)
+    .with_unknown_types(unknown_types);
 
 static RETURN_PARAMETER: Conversion = Conversion::new(
-    |value| value.as_object().map(|_| Value::Object(schema_of(value))),
+    |value| Some(Value::Object(parameter_schema(value.as_object()?))),
     |_| None,
-);
-
-/// The schema of one parameter: its own schema where it has one, else what its type name says.
-fn schema_of(parameter: &Value) -> Object {
-    let mut schema = match parameter.get("schema_data") {
-        Some(Value::Object(schema)) => schema.clone(),
-        _ => Object::new(),
-    };
-    let type_name = ["type_", "type"]
-        .into_iter()
-        .find_map(|key| parameter.get(key)?.as_str());
-    if let Some(json_type) = type_name.and_then(json_type_of_python)
-        && !schema.contains_key("type")
-    {
-        schema.insert("type".to_owned(), json!(json_type));
-    }
-    if let Some(description @ Value::String(_)) = parameter.get("description")
-        && !schema.contains_key("description")
-    {
-        schema.insert("description".to_owned(), description.clone());
-    }
-    schema
-}
+)
+.with_remainder(|value| {
+    let rest = parameter_remainder(value.as_object()?);
+    (!rest.is_empty()).then_some(Value::Object(rest))
+});

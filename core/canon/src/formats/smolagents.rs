@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use toolwarden_model::json::Object;
+use toolwarden_model::json::{Object, Pointer};
 
 use super::table::{Conversion, FieldTable, ToolField, field};
 
@@ -39,7 +39,26 @@ static INPUTS: Conversion = Conversion::new(
         Some(json!({ "type": "object", "properties": properties, "required": required }))
     },
     |_| None,
-);
+)
+.with_remainder(|value| {
+    let types = unknown_types(value).into_iter();
+    let types: Object = types
+        .map(|(at, word)| (at.to_string(), Value::from(word)))
+        .collect();
+    (!types.is_empty()).then_some(Value::Object(types))
+})
+.with_unknown_types(unknown_types);
+
+/// The types of inputs that are not JSON: a schema without a type accepts any value.
+fn unknown_types(value: &Value) -> Vec<(Pointer, String)> {
+    let inputs = value.as_object().into_iter().flatten();
+    let unknown = inputs.filter_map(|(name, input)| {
+        let word = input.get("type")?.as_str()?;
+        let is_unknown = json_type(word).is_none() && word != "any";
+        is_unknown.then(|| (Pointer::of([name.as_str(), "type"]), word.to_owned()))
+    });
+    unknown.collect()
+}
 
 fn json_type(word: &str) -> Option<&str> {
     [

@@ -1,4 +1,5 @@
 use serde_json::Value;
+use toolwarden_model::json::Pointer;
 
 /// The keys of one object of a definition, in the order they are usually written.
 pub(crate) type FieldTable = &'static [FieldMapping];
@@ -45,6 +46,10 @@ pub(crate) struct Conversion {
     pub(crate) encode: fn(&Value) -> Option<Value>,
     /// A quick way to see that `encode` will undo `decode`, where there is one.
     pub(crate) is_reversible: fn(&Value) -> bool,
+    /// What `decode` does not carry over, if anything.
+    pub(crate) remainder: fn(&Value) -> Option<Value>,
+    /// The types in it that no schema expresses exactly, and where they are.
+    pub(crate) unknown_types: fn(&Value) -> Vec<(Pointer, String)>,
 }
 
 impl Conversion {
@@ -57,6 +62,24 @@ impl Conversion {
             decode,
             encode,
             is_reversible: |_| false,
+            remainder: |_| None,
+            unknown_types: |_| Vec::new(),
+        }
+    }
+
+    /// The conversion of a value of which not everything is carried over.
+    pub(crate) const fn with_remainder(self, remainder: fn(&Value) -> Option<Value>) -> Self {
+        Self { remainder, ..self }
+    }
+
+    /// The conversion of a value that may name types of its own.
+    pub(crate) const fn with_unknown_types(
+        self,
+        unknown_types: fn(&Value) -> Vec<(Pointer, String)>,
+    ) -> Self {
+        Self {
+            unknown_types,
+            ..self
         }
     }
 }

@@ -200,12 +200,87 @@ fn arguments_are_found_under_the_keys_people_use() {
         let emission = emit(tool(definition.clone()), EmitTarget::Mcp).unwrap();
         assert_eq!(emission.value["inputSchema"], schema, "{definition}");
     }
-    // Where no schema is found, the loss is semantic.
+    // Parameters one by one say the same in other words.
+    let listed = json!({"type": "object", "properties": {
+        "a": {"type": "string", "description": "d", "default": "x"},
+        "b": {"type": "array", "items": {"type": "integer"}}}, "required": ["b"]});
+    let a = json!({"name": "a", "type": "str", "is_required": false, "default_value": "x", "description": "d"});
+    let b = json!({"name": "b", "type": "list[int]", "required": true});
+    for key in ["parameters", "arguments", "inputs", "signature"] {
+        check(
+            json!({"name": "t", key: [a, b]}),
+            EmitTarget::Mcp,
+            &json!({"name": "t", "inputSchema": listed}),
+            &[&format!("changed /extensions/raw/{key}")],
+        );
+        check(
+            json!({"name": "t", key: {"a": a, "b": b}}),
+            EmitTarget::Mcp,
+            &json!({"name": "t", "inputSchema": listed}),
+            &[&format!("changed /extensions/raw/{key}")],
+        );
+    }
+    // A type that is not one of JSON is lost, and so is what cannot be read at all.
     check(
-        json!({"name": "t", "arguments": {"a": {"type": "string"}}}),
+        json!({"name": "t", "parameters": [{"name": "a", "type": "Image"}]}),
         EmitTarget::Mcp,
-        &json!({"name": "t", "inputSchema": {"type": "object", "properties": {}}}),
-        &["semantic /extensions/raw/arguments", "changed /inputs"],
+        &json!({"name": "t", "inputSchema": {"type": "object", "properties": {"a": {}}, "required": []}}),
+        &["semantic /extensions/raw/parameters"],
+    );
+    for arguments in [
+        json!(["a"]),
+        json!("f(a: str)"),
+        json!([{"name": "a"}, {"name": "a"}]),
+    ] {
+        check(
+            json!({"name": "t", "arguments": arguments}),
+            EmitTarget::Mcp,
+            &json!({"name": "t", "inputSchema": {"type": "object", "properties": {}}}),
+            &["semantic /extensions/raw/arguments", "changed /inputs"],
+        );
+    }
+}
+
+#[test]
+fn types_of_media_are_lost_and_named() {
+    let inputs = json!({"a": {"type": "image", "description": "d"}, "b": {"type": "any", "description": "d"}});
+    check(
+        json!({"name": "t", "description": "d", "inputs": inputs, "output_type": "string"}),
+        EmitTarget::Anthropic,
+        &json!({"name": "t", "description": "d", "input_schema": {"type": "object",
+            "properties": {"a": {"description": "d"}, "b": {"description": "d"}}, "required": ["a", "b"]}}),
+        &[
+            "semantic /extensions/smolagents/inputs",
+            "metadata /extensions/smolagents/output_type",
+        ],
+    );
+    let definition = |property: Value| {
+        json!({"type": "function", "function": {"name": "t", "description": "d",
+            "parameters": {"type": "object", "properties": {"a": property}},
+            "return": {"type": "string"}}})
+    };
+    let emitted = |property: Value| {
+        json!({"name": "t", "description": "d",
+            "input_schema": {"type": "object", "properties": {"a": property}}})
+    };
+    check(
+        definition(json!({"type": "image"})),
+        EmitTarget::Anthropic,
+        &emitted(json!({})),
+        &["semantic /extensions/hf/function", "metadata /outputs"],
+    );
+    check(
+        definition(json!({"type": "string", "nullable": true})),
+        EmitTarget::Anthropic,
+        &emitted(json!({"type": ["string", "null"]})),
+        &["changed /extensions/hf/function", "metadata /outputs"],
+    );
+    check(
+        json!({"name": "t", "description": "d", "parameter_definitions": {"a": {"type": "Invoice", "required": true}}}),
+        EmitTarget::Anthropic,
+        &json!({"name": "t", "description": "d", "input_schema": {"type": "object",
+            "properties": {"a": {}}, "required": ["a"]}}),
+        &["semantic /extensions/cohere-v1/parameter_definitions"],
     );
 }
 

@@ -1,6 +1,7 @@
 //! JSON as received: key order, number text and duplicate keys are preserved or reported.
 
 mod canonical;
+mod duplicates;
 mod parse;
 mod pointer;
 mod positions;
@@ -9,6 +10,7 @@ mod tokens;
 
 pub(crate) use canonical::{Member, sort_members, write_canonical_object, write_canonical_text};
 pub use canonical::{to_canonical_string, write_canonical};
+pub use duplicates::first_duplicate;
 pub use parse::{
     JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, drop_iteratively, parse,
 };

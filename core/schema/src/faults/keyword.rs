@@ -119,7 +119,12 @@ pub(super) fn check_keyword(
 }
 
 /// The errors of the metaschema at places where nothing was found yet.
-pub(super) fn check_metaschema(schema: &Value, draft: Draft, faults: &mut Vec<SchemaFault>) {
+pub(super) fn check_metaschema(
+    at: &Pointer,
+    schema: &Value,
+    draft: Draft,
+    faults: &mut Vec<SchemaFault>,
+) {
     let validator = match draft {
         Draft::Draft4 => jsonschema::draft4::meta::validator(),
         Draft::Draft6 => jsonschema::draft6::meta::validator(),
@@ -128,7 +133,7 @@ pub(super) fn check_metaschema(schema: &Value, draft: Draft, faults: &mut Vec<Sc
         Draft::Draft2020 => jsonschema::draft202012::meta::validator(),
     };
     for error in validator.iter_errors(schema).take(MAX_ERRORS) {
-        let place = Pointer::from(error.instance_path().as_str());
+        let place = at.join(&Pointer::from(error.instance_path().as_str()));
         let known = |fault: &SchemaFault| {
             let (a, b) = (fault.pointer.as_str(), place.as_str());
             a.starts_with(b) || b.starts_with(a)

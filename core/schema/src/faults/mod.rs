@@ -4,7 +4,9 @@
 //! its place and a fix.
 
 mod keyword;
+mod recursion;
 mod reference;
+mod referenced;
 mod required;
 
 use serde_json::Value;
@@ -12,6 +14,8 @@ use toolwarden_model::json::{Object, Pointer, depth_within, type_name};
 use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 
 use crate::prepare::{Draft, Resources};
+
+pub use referenced::schemas_outside_keywords;
 
 /// The most mistakes listed for one schema.
 const MAX_FAULTS: usize = 200;
@@ -42,6 +46,8 @@ pub enum SchemaFaultRule {
     Pattern,
     /// `required` names a property that nothing declares.
     Required,
+    /// Every value of the schema must contain another value of it, so no finite value satisfies it.
+    Endless,
     /// No draft defines the keyword, and it resembles one that a draft defines.
     UnknownKeyword,
 }
@@ -56,6 +62,7 @@ impl SchemaFaultRule {
             Self::Reference => "dangling-reference",
             Self::Pattern => "invalid-pattern",
             Self::Required => "undeclared-required",
+            Self::Endless => "endless-schema",
             Self::UnknownKeyword => "unknown-keyword",
         }
     }
@@ -92,9 +99,18 @@ pub fn find_faults(schema: &Value) -> Vec<SchemaFault> {
         resources,
         faults: Vec::new(),
     };
-    walk.schema(schema, Pointer::root());
-    required::check(schema, &walk.resources, &mut walk.faults);
-    keyword::check_metaschema(schema, draft, &mut walk.faults);
+    // References lead to schemas that no keyword holds, too: `#/components/schemas/X`.
+    let outside = referenced::outside_keywords(schema, &walk.resources);
+    let roots = std::iter::once((Pointer::root(), schema)).chain(outside);
+    let roots: Vec<(Pointer, &Value)> = roots.collect();
+    for (at, schema) in &roots {
+        walk.schema(schema, at.clone());
+    }
+    required::check(&roots, &walk.resources, &mut walk.faults);
+    for (at, schema) in &roots {
+        keyword::check_metaschema(at, schema, draft, &mut walk.faults);
+    }
+    recursion::check(schema, &walk.resources, &mut walk.faults);
     walk.faults.truncate(MAX_FAULTS);
     walk.faults
 }

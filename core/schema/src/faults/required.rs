@@ -25,9 +25,13 @@ const MAX_VISITS: usize = 2_000;
 
 /// Finds names in `required` that no schema for the same value declares. A model does not
 /// learn about such an argument, and providers refuse the schema.
-pub(super) fn check(root: &Value, resources: &Resources<'_>, faults: &mut Vec<SchemaFault>) {
-    let merged = merged_schemas(root, resources);
-    let mut open = vec![(Pointer::root(), root)];
+pub(super) fn check(
+    roots: &[(Pointer, &Value)],
+    resources: &Resources<'_>,
+    faults: &mut Vec<SchemaFault>,
+) {
+    let merged = merged_schemas(roots, resources);
+    let mut open = roots.to_vec();
     while let Some((at, schema)) = open.pop() {
         let Value::Object(members) = schema else {
             continue;
@@ -115,9 +119,9 @@ fn report(at: &Pointer, members: &Object, names: &BTreeSet<&str>, faults: &mut V
 
 /// The schemas that are combined with others, by references in in-place keywords or references with
 /// sibling keywords. They need not declare every property themselves.
-fn merged_schemas(root: &Value, resources: &Resources<'_>) -> BTreeSet<Pointer> {
+fn merged_schemas(roots: &[(Pointer, &Value)], resources: &Resources<'_>) -> BTreeSet<Pointer> {
     let mut merged = BTreeSet::new();
-    let mut open = vec![(Pointer::root(), root)];
+    let mut open = roots.to_vec();
     while let Some((at, schema)) = open.pop() {
         let Value::Object(members) = schema else {
             continue;

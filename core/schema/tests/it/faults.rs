@@ -197,6 +197,61 @@ fn required_names_what_is_declared() {
 }
 
 #[test]
+fn schemas_that_only_references_lead_to_are_read() {
+    check(
+        &json!({"type": "object",
+            "properties": {"a": {"$ref": "#/components/schemas/A"}},
+            "components": {"schemas": {
+                "A": {"type": "object", "properties": {"b": {"$ref": "#/components/schemas/B"}, "c": {"$ref": "#/components/schemas/A/properties/b"}}, "required": ["d"]},
+                "B": {"type": "strng"},
+                "unused": {"type": "strng"}}}}),
+        &[
+            "invalid-keyword /components/schemas/B/type: `type` is `strng`, which is not a type; did you mean `string`? (types: string, number, integer, boolean, array, object, null)",
+            "undeclared-required /components/schemas/A/required/0: `required` names `d`, which nothing declares; declare `d` under `properties`, or remove it from `required`",
+        ],
+    );
+}
+
+#[test]
+fn schemas_without_a_finite_value_are_found() {
+    let endless = |place: &str| {
+        vec![format!(
+            "endless-schema {place}: every value of this schema must contain another value of it, without end; make the property that refers back optional, or let it be null"
+        )]
+    };
+    let node = |next: Value| {
+        json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/node"}},
+            "$defs": {"node": {"type": "object", "properties": {"next": next}, "required": ["next"]}}})
+    };
+    for next in [
+        json!({"$ref": "#/$defs/node"}),
+        json!({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/node"}}),
+        json!({"anyOf": [{"$ref": "#/$defs/node"}, {"allOf": [{"$ref": "#/$defs/node"}]}]}),
+        json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/node"}}, "required": ["x"]}),
+    ] {
+        assert_eq!(lines(&node(next.clone())), endless("/$defs/node"), "{next}");
+    }
+    for next in [
+        json!({"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}),
+        json!({"type": "array", "items": {"$ref": "#/$defs/node"}}),
+        json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/node"}}}),
+        json!({"properties": {"x": {"$ref": "#/$defs/node"}}, "required": ["x"]}),
+        json!({"type": ["object", "null"], "properties": {"x": {"$ref": "#/$defs/node"}}, "required": ["x"]}),
+    ] {
+        check(&node(next), &[]);
+    }
+    let root =
+        json!({"type": "object", "properties": {"again": {"$ref": "#"}}, "required": ["again"]});
+    assert_eq!(lines(&root), endless("/"));
+    // A schema that needs one without a finite value is not itself at fault.
+    let outer = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}},
+        "$defs": {
+            "a": {"type": "object", "properties": {"b": {"$ref": "#/$defs/b"}}, "required": ["b"]},
+            "b": {"type": "object", "properties": {"b": {"$ref": "#/$defs/b"}}, "required": ["b"]}}});
+    assert_eq!(lines(&outer), endless("/$defs/b"));
+}
+
+#[test]
 fn keywords_of_no_draft_are_named_where_they_resemble_one() {
     check(
         &property(&json!({"type": "string", "patern": "^a"})),

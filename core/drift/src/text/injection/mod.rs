@@ -108,6 +108,7 @@ fn matches<'t>(
     };
     match &rule.pattern {
         Pattern::Phrase(steps) => words.phrases(at, steps).map(plain).collect(),
+        Pattern::PhraseToAddress(steps) => words.phrases_to_address(at, steps).map(plain).collect(),
         Pattern::Capitalized(shouted) => words
             .capitalized_sentences(at, shouted)
             .map(plain)

@@ -1,5 +1,6 @@
 //! Whole words in a row, within one sentence.
 
+use super::super::added_text::address;
 use super::start_words;
 
 /// One step of a phrase.
@@ -70,6 +71,35 @@ impl<'t> PhraseScanner<'t> {
         })
     }
 
+    /// Every match of a rule's phrase that an address follows, up to the end of the address.
+    pub(super) fn phrases_to_address(
+        &self,
+        rule: usize,
+        steps: &'static [PhraseStep],
+    ) -> impl Iterator<Item = &'t str> {
+        self.starts_of(rule).filter_map(move |start| {
+            let end = self.phrase_end(start.word, steps)?;
+            let rest = self.text.get(end..)?;
+            // `to="user@…"` is an argument in an example, not a destination.
+            if !rest.starts_with(|c: char| c.is_whitespace() || c == ':') {
+                return None;
+            }
+            let blanks = rest.len() - rest.trim_start().len();
+            let mut at = end + blanks;
+            let words = rest.split_whitespace().take(WORDS_BEFORE_ADDRESS);
+            for word in words {
+                at += self.text.get(at..)?.find(word)?;
+                let plain = word.trim_matches(['(', ')', '`', '"', '\'', '<', '>', ',', '.', ';']);
+                if address(plain).is_some_and(|it| !is_local(it)) {
+                    let end = at + word.find(plain)? + plain.len();
+                    return self.text.get(start.word.start..end);
+                }
+                at += word.len();
+            }
+            None
+        })
+    }
+
     /// Every sentence that starts with one of these words in capitals.
     pub(super) fn capitalized_sentences(
         &self,
@@ -134,6 +164,19 @@ impl<'t> PhraseScanner<'t> {
         let gap = self.lower.get(word.end..next.start)?;
         (!ends_sentence(gap)).then_some(next)
     }
+}
+
+/// How many words may stand between a phrase and its address: `to our server at https://…`.
+const WORDS_BEFORE_ADDRESS: usize = 4;
+
+/// Whether an address is of the machine itself.
+fn is_local(address: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    let host = address
+        .split_once("://")
+        .map_or(&*address, |(_, host)| host);
+    let local = ["localhost", "127.", "0.0.0.0", "[::1]"];
+    local.iter().any(|it| host.starts_with(it))
 }
 
 impl Word {

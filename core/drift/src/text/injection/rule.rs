@@ -6,6 +6,8 @@ use super::phrase::PhraseStep;
 pub(super) enum Pattern {
     /// Whole words in a row, in any case.
     Phrase(&'static [PhraseStep]),
+    /// The same, directly before the address of another host.
+    PhraseToAddress(&'static [PhraseStep]),
     /// A word in capitals at the start of a sentence.
     Capitalized(&'static [&'static str]),
     /// A tag in brackets, opening or closing, in any case.

@@ -57,7 +57,8 @@ impl StartWordIndex {
         };
         for (at, rule) in RULES.iter().enumerate() {
             match &rule.pattern {
-                Pattern::Phrase([PhraseStep::Then(words), ..]) => {
+                Pattern::Phrase([PhraseStep::Then(words), ..])
+                | Pattern::PhraseToAddress([PhraseStep::Then(words), ..]) => {
                     for word in *words {
                         starts.add(Cow::Borrowed(word), bit(at));
                     }
@@ -67,7 +68,7 @@ impl StartWordIndex {
                         starts.add(Cow::Owned(word.to_ascii_lowercase()), bit(at));
                     }
                 }
-                Pattern::Phrase(_) => starts.anywhere |= bit(at),
+                Pattern::Phrase(_) | Pattern::PhraseToAddress(_) => starts.anywhere |= bit(at),
                 _ => {}
             }
         }

@@ -1,0 +1,83 @@
+//! Members that say how a tool is called, or what it returns, in a form that no schema expresses.
+
+use toolwarden_model::json::Pointer;
+
+use crate::change::{Change, ChangeClass};
+use crate::definition_text::PROSE;
+use crate::facet::Facet;
+
+/// Members that describe arguments.
+const ARGUMENTS: &[&str] = &[
+    "args",
+    "args_schema",
+    "arguments",
+    "fn_schema",
+    "format",
+    "grammar",
+    "input",
+    "inputModes",
+    "inputParameters",
+    "inputSchema",
+    "input_parameters",
+    "input_schema",
+    "inputs",
+    "parameter_definitions",
+    "parameters",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "params",
+    "params_json_schema",
+    "schema",
+    "signature",
+];
+
+/// Members that describe results.
+const RESULTS: &[&str] = &[
+    "output",
+    "outputModes",
+    "outputSchema",
+    "output_schema",
+    "output_type",
+    "outputs",
+    "response",
+    "responseJsonSchema",
+    "response_json_schema",
+    "return",
+    "return_parameter",
+    "return_type",
+    "returns",
+];
+
+/// Members that hold the parts of a definition.
+const WRAPPERS: &[&str] = &["custom", "definition", "function", "toolSpec", "tool"];
+
+/// Marks the changes of such members as unknown: whether old calls are still accepted cannot be decided.
+pub(crate) fn mark_call_contract(changes: &mut [Change]) {
+    let others = changes.iter_mut().filter(|it| it.evidence.facet == Facet::Other);
+    // Prose beside them is text like any other.
+    let is_prose = |it: &Change| {
+        let last = it.pointer.segments().last().unwrap_or_default();
+        it.class == ChangeClass::Text && PROSE.contains(&last.as_str())
+    };
+    for change in others.filter(|it| it.class < ChangeClass::Unknown && !is_prose(it)) {
+        if let Some((member, what)) = described_part(&change.pointer) {
+            change.class = ChangeClass::Unknown;
+            change.message.push_str(&format!(
+                ": `{member}` describes {what}, and is not a schema that can be compared"
+            ));
+        }
+    }
+}
+
+/// The member at or above a place that describes arguments or results.
+fn described_part(at: &Pointer) -> Option<(String, &'static str)> {
+    let is_wrapper = |it: &String| it.starts_with("extensions/") || WRAPPERS.contains(&it.as_str());
+    let member = at.segments().find(|it| !is_wrapper(it))?;
+    if ARGUMENTS.contains(&member.as_str()) {
+        Some((member, "the arguments"))
+    } else if RESULTS.contains(&member.as_str()) {
+        Some((member, "the results"))
+    } else {
+        None
+    }
+}
