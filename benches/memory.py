@@ -44,17 +44,23 @@ def in_a_process(target, argument):
 
 
 def watch_rows():
-    """Prints the memory of `watch lock` and `watch scan` for a long list, relative to the file."""
+    """Prints the memory of `watch lock`, `check --lock` and `scan` for a long list, relative to the list."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "tools.json")
         in_a_process(write_list, str(path))
         size = path.stat().st_size
         print("\n| command | file, MB | peak, MB | peak / file | s |\n|---|---|---|---|---|")
         lock = str(pathlib.Path(folder, "toolwarden.lock"))
-        for words in (["lock", "--output", lock], ["scan"]):
+        rows = (
+            ("watch lock", ["lock", "--output", lock]),
+            ("watch lock over the same lock file", ["lock", "--output", lock]),
+            ("watch check --lock", ["check", "--lock", lock]),
+            ("watch scan", ["scan"]),
+        )
+        for name, words in rows:
             memory, seconds = peak(["watch", *words, str(path)])
             print(
-                f"| watch {words[0]} | {size / 1e6:.0f} | {memory / 1e6:.0f} | {memory / size:.2f} "
+                f"| {name} | {size / 1e6:.0f} | {memory / 1e6:.0f} | {memory / size:.2f} "
                 f"| {seconds:.1f} |"
             )
 

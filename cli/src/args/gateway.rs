@@ -227,6 +227,14 @@ Examples:
   toolwarden config check --start")]
     Check(ConfigCheckArgs),
 
+    /// Print a watch configuration in TOML as settings
+    ///
+    /// The settings have the same meaning, and name the store with the pins made so far.
+    #[command(after_help = "\
+Examples:
+  toolwarden config convert watch.toml > toolwarden.yaml")]
+    Convert(ConfigConvertArgs),
+
     /// Print the JSON Schema of the settings, for editors
     #[command(after_help = "\
 Examples:
@@ -256,6 +264,13 @@ pub(crate) struct ConfigCheckArgs {
     /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigConvertArgs {
+    /// The watch configuration
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
-use super::{PlainFormat, ReportFormat, Since, StoreArgs, since};
+use super::{PlainFormat, ReportFormat, Since, since};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GuardCommand {
@@ -165,8 +165,11 @@ pub(crate) struct GuardCheckArgs {
     #[arg(long, conflicts_with = "now")]
     pub(crate) record: bool,
 
-    #[command(flatten)]
-    pub(crate) kept: StoreArgs,
+    /// The store to use instead of the one in the user's data directory
+    ///
+    /// The environment variable TOOLWARDEN_STORE does the same.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) store: Option<PathBuf>,
 
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: DecisionFormat,
@@ -291,8 +294,11 @@ pub(crate) struct SuggestArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 
-    #[command(flatten)]
-    pub(crate) kept: StoreArgs,
+    /// The store to use instead of the one in the user's data directory
+    ///
+    /// The environment variable TOOLWARDEN_STORE does the same.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) store: Option<PathBuf>,
 
     /// Use calls since then: a time, a date, or an age such as 30d
     #[arg(long, value_name = "TIME", value_parser = since)]

@@ -43,13 +43,29 @@ pub(crate) struct PinnedArgs {
 }
 
 /// Where pins are stored.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct StoreArgs {
     /// The store to use instead of the one in the user's data directory
     ///
     /// The environment variable TOOLWARDEN_STORE does the same.
     #[arg(long, value_name = "PATH")]
     pub(crate) store: Option<PathBuf>,
+
+    /// The settings whose store and servers to use
+    ///
+    /// Commands that ask servers also read the `mcpServers` of a client from this file.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl StoreArgs {
+    /// The store at this path, or the default one.
+    pub(crate) fn at(store: Option<&PathBuf>) -> Self {
+        Self {
+            store: store.cloned(),
+            config: None,
+        }
+    }
 }
 
 /// Where tools are read from.
@@ -74,10 +90,6 @@ pub(crate) struct SourceArgs {
     /// A header for --mcp-url, as `Name: value`; may be given several times
     #[arg(long = "header", value_name = "HEADER", requires = "mcp_url")]
     pub(crate) headers: Vec<String>,
-
-    /// The servers of this file: a watch configuration, or the `mcpServers` of a client
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
 
     /// Treat each file as a server of its own, named after the file
     #[arg(long, conflicts_with = "server")]
@@ -115,7 +127,7 @@ pub(crate) struct SourceArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct ApprovalArgs {
     /// The reason, recorded in the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long = "reason", alias = "why", value_name = "TEXT")]
     pub(crate) why: Option<String>,
 
     /// The name of the approver, instead of the user of this process
@@ -329,7 +341,7 @@ pub(crate) struct LockArgs {
     pub(crate) approval: ApprovalArgs,
 
     /// Use the pins in the store instead of reading tools
-    #[arg(long, conflicts_with_all = ["files", "schema", "mcp_command", "mcp_url", "config"])]
+    #[arg(long, conflicts_with_all = ["files", "schema", "mcp_command", "mcp_url"])]
     pub(crate) from_store: bool,
 
     /// Leave servers open: further tools are not drift
@@ -359,9 +371,9 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
-    /// A watch configuration (TOML or JSON), or the `mcpServers` of a client
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: PathBuf,
+    /// The settings, or the `mcpServers` of a client [default: toolwarden.yaml]
+    #[arg(value_name = "FILE", conflicts_with = "config")]
+    pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) kept: StoreArgs,

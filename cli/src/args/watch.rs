@@ -49,10 +49,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolwarden watch approve
-  toolwarden watch approve --tool browser_click --why 'ref was renamed, agents are updated'
-  toolwarden watch approve 5f0c1d2e3a4b --why 'reviewed'
-  toolwarden watch approve --text --server browser --why 'read them'
-  toolwarden watch approve --all --server browser --why 'release 0.0.41'")]
+  toolwarden watch approve --tool browser_click --reason 'ref was renamed, agents are updated'
+  toolwarden watch approve 5f0c1d2e3a4b --reason 'reviewed'
+  toolwarden watch approve --text --server browser --reason 'read them'
+  toolwarden watch approve --all --server browser --reason 'release 0.0.41'")]
     Approve(ApproveArgs),
 
     /// Show alerts
@@ -108,30 +108,25 @@ Examples:
 
     /// Check servers periodically
     ///
-    /// Reads servers, `tools`, `check_interval_seconds` and `alert_on` from a file, and checks each
-    /// server on its own schedule, with backoff while it does not answer. Stops on SIGINT or SIGTERM.
+    /// Checks each server of the settings on its own schedule, with backoff while it does not answer.
+    /// Stops on SIGINT or SIGTERM.
     #[command(after_help = "\
 Examples:
-  toolwarden watch daemon --config watch.toml
-  toolwarden watch daemon --config watch.toml --format json >> drift.jsonl
+  toolwarden watch daemon
+  toolwarden watch daemon toolwarden.yaml --format json >> drift.jsonl
   toolwarden watch daemon --config .mcp.json --once
 
-A configuration:
-  check_interval_seconds = 300
-  alert_on = [\"schema_change\", \"behavior_change\", \"response_change\"]
-  tools = []                      # all
-
-  [servers.browser]
-  command = \"npx\"
-  args = [\"-y\", \"@playwright/mcp\"]
-
-  [servers.search]
-  url = \"http://localhost:8000/mcp\"
-  headers = { Authorization = \"Bearer ${SEARCH_TOKEN}\" }
-
-  [[servers.search.calls]]        # made at every check; results feed the shape
-  tool = \"search\"
-  arguments = { query = \"rust\" }")]
+Settings:
+  watch:
+    every: 5m
+    alert_on: [schema_change, behavior_change, response_change]
+  servers:
+    browser: npx -y @playwright/mcp
+    search:
+      url: http://localhost:8000/mcp
+      headers: {Authorization: \"Bearer ${SEARCH_TOKEN}\"}
+      calls:                      # made at every check; results feed the shape
+        - {tool: search, arguments: {query: rust}}")]
     Daemon(DaemonArgs),
 
     /// Compare two versions of tools

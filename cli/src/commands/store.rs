@@ -11,7 +11,7 @@ use toolwarden_watch::{BackupError, BackupOptions, BackupReport, BackupStage, ba
 
 use super::gateway::load_settings;
 use super::watch::store_path;
-use crate::args::{BackupArgs, PlainFormat, StoreCommand};
+use crate::args::{BackupArgs, PlainFormat, StoreArgs, StoreCommand};
 use crate::error::{AuditCommandError, CliError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
@@ -27,7 +27,7 @@ pub(super) fn run(command: &StoreCommand) -> Result<CommandOutcome, CliError> {
 fn run_backup(args: &BackupArgs) -> Result<CommandOutcome, CliError> {
     let path = match &args.config {
         Some(config) => load_settings(config)?.settings.store,
-        None => store_path::store_path(args.store.as_ref())?,
+        None => store_path::store_path(&StoreArgs::at(args.store.as_ref()))?,
     };
     let store = Store::open_existing(&path)?;
     let store = store.ok_or_else(|| AuditCommandError::NoStore { path: path.clone() })?;

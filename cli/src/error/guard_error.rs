@@ -13,6 +13,8 @@ pub(crate) enum GuardError {
     NoPolicy,
     #[error("no policy here: policy.yaml does not exist, and toolwarden.yaml has no `policy`")]
     NoPolicyInSettings,
+    #[error("{} is a settings file, not a policy", path.display())]
+    SettingsAsPolicy { path: PathBuf },
     #[error(transparent)]
     Policy(#[from] PolicyFileError),
     #[error("{}:{line}: {problem}", place.display())]
@@ -83,6 +85,7 @@ impl GuardError {
         match self {
             Self::NoPolicy
             | Self::NoPolicyInSettings
+            | Self::SettingsAsPolicy { .. }
             | Self::Policy(_)
             | Self::Call { .. }
             | Self::Arguments(_)
@@ -98,6 +101,9 @@ impl GuardError {
         let missing = "name the policy with --policy; docs/guard.md shows how to write one";
         match self {
             Self::NoPolicy | Self::NoPolicyInSettings => Some(missing),
+            Self::SettingsAsPolicy { .. } => {
+                Some("name the policy file, such as the one its key `policy` names")
+            }
             Self::Policy(PolicyFileError::File(error)) if error.is_not_found() => Some(missing),
             Self::Policy(PolicyFileError::Invalid { .. }) => {
                 Some("correct the policy; no part of it is used until then")

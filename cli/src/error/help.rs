@@ -47,7 +47,10 @@ impl CliError {
             }),
             Self::Config { source, .. } => Some(match **source {
                 WatchConfigError::Unset { .. } => "set it, or write the value into the file",
-                _ => "`toolwarden watch daemon --help` shows a configuration",
+                WatchConfigError::NotWatchFile => {
+                    "`toolwarden import` converts the file of a client; settings stay as they are"
+                }
+                _ => "`toolwarden watch daemon --help` shows settings",
             }),
             Self::Live { source, .. } => match **source {
                 McpError::Exited { .. } | McpError::Timeout { .. } => {

@@ -32,7 +32,22 @@ fn the_policy_is_policy_yaml() {
     assert_eq!(groups(&[("policy.yaml", POLICY)]), listed(""));
     let settings = "servers: {}\npolicy: rules.yaml\n";
     let files = [("policy.yaml", POLICY), ("toolwarden.yaml", settings)];
-    assert_eq!(groups(&files), listed(""));
+    let other =
+        "Using policy.yaml; `toolwarden serve` uses rules.yaml, which toolwarden.yaml names\n";
+    assert_eq!(groups(&files), listed(other));
+    let inline = ("toolwarden.yaml", "servers: {}\npolicy: {tools: {}}\n");
+    assert_eq!(
+        groups(&[("policy.yaml", POLICY), inline]),
+        listed("Using policy.yaml; `toolwarden serve` uses the policy in toolwarden.yaml\n")
+    );
+    for same in [
+        "policy: policy.yaml",
+        "policy: ./policy.yaml",
+        "servers: {}",
+    ] {
+        let files = [("policy.yaml", POLICY), ("toolwarden.yaml", same)];
+        assert_eq!(groups(&files), listed(""), "{same}");
+    }
     let files = [("policy.yaml", POLICY), ("toolwarden.yaml", OTHER)];
     let ignored = "Warning: policy.yaml is used; toolwarden.yaml is a policy too, and is ignored\n";
     assert_eq!(groups(&files), listed(ignored));
@@ -103,4 +118,16 @@ fn mistakes_are_reported_once_and_in_their_file() {
         err.starts_with("error: toolwarden.yaml:3:3: ") && err.contains("`tols`"),
         "{err}"
     );
+}
+
+#[test]
+fn a_settings_file_is_not_a_policy() {
+    let settings = "servers: {}\npolicy: rules.yaml\n";
+    let (code, out, err) = guard(
+        &[("prod.yaml", settings), ("rules.yaml", POLICY)],
+        &["groups", "--policy", "prod.yaml"],
+    );
+    let expected = "error: prod.yaml is a settings file, not a policy\n  \
+                    help: name the policy file, such as the one its key `policy` names\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (2, "", expected));
 }

@@ -33,3 +33,4 @@ mod sessions;
 mod toolwatch;
 mod transcripts;
 mod watch_edge_cases;
+mod watch_settings;

@@ -116,7 +116,7 @@ fn an_approval_is_remembered_with_who_and_why() {
     assert!(said.err.contains("did you mean `click`?"), "{}", said.err);
     sandbox.watch_to(
         0,
-        &["approve", id, "--why", "agents send it", "--by", "grace"],
+        &["approve", id, "--reason", "agents send it", "--by", "grace"],
     );
     sandbox.watch_to(0, &["check", "breaking.json"]);
     let history = json(

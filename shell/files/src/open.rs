@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// How long to wait for a writer of a FIFO.
 const FIFO_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most bytes that are reserved before a file is read.
+const MAX_RESERVED_BYTES: u64 = 1 << 30;
 /// The most bytes that are read from a device. A file has an end; a device may not.
 const MAX_DEVICE_BYTES: u64 = 64 << 20;
 
@@ -15,6 +17,15 @@ pub struct InputFile {
     file: File,
     /// How many bytes may still be read; `None` means no limit.
     remaining: Option<u64>,
+}
+
+impl InputFile {
+    /// How many bytes to reserve: a buffer that grows while a long file is read takes the memory of the
+    /// file twice.
+    fn size_hint(&self) -> usize {
+        let size = self.file.metadata().map_or(0, |it| it.len());
+        usize::try_from(size.min(MAX_RESERVED_BYTES)).unwrap_or_default()
+    }
 }
 
 impl Read for InputFile {
@@ -56,7 +67,11 @@ pub fn open(path: &Path) -> io::Result<InputFile> {
 /// # Errors
 /// The file cannot be read, or is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
-    io::read_to_string(open(path)?)
+    let mut file = open(path)?;
+    let mut text = String::new();
+    text.try_reserve_exact(file.size_hint())?;
+    file.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Reads the bytes of a file through [`open`].
@@ -64,8 +79,10 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 /// # Errors
 /// The file cannot be read.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
+    bytes.try_reserve_exact(file.size_hint())?;
+    file.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -123,6 +140,17 @@ mod tests {
             "the device gave more than 64 MiB and did not end"
         );
         assert_eq!(read_to_string(Path::new("/dev/null")).unwrap(), "");
+    }
+
+    #[test]
+    fn a_file_is_read_into_memory_of_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long");
+        let text = "text ".repeat(100_000);
+        std::fs::write(&path, &text).unwrap();
+        let read = read_to_string(&path).unwrap();
+        assert_eq!((read.capacity(), read == text), (text.len(), true));
+        assert_eq!(read_bytes(&path).unwrap().capacity(), text.len());
     }
 
     #[test]

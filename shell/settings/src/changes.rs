@@ -37,7 +37,7 @@ impl Settings {
         for server in &new.servers {
             match find(&self.servers, &server.name) {
                 None => changes.added.push(server.name.clone()),
-                Some(old) if old != *server => changes.changed.push(server.name.clone()),
+                Some(old) if !old.runs_like(server) => changes.changed.push(server.name.clone()),
                 Some(_) => {}
             }
         }

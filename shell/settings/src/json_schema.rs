@@ -121,7 +121,7 @@ impl SchemaBuilder {
                 let either: Vec<Value> = kinds.iter().map(|kind| self.kind(*kind)).collect();
                 json!({"anyOf": either})
             }
-            ValueKind::Policy => json!({"type": "object"}),
+            ValueKind::Policy | ValueKind::Object => json!({"type": "object"}),
             ValueKind::Any => json!({}),
         }
     }

@@ -80,6 +80,8 @@ pub(super) enum ValueKind {
     Either(&'static [Self]),
     /// A mapping in the policy language.
     Policy,
+    /// A mapping with any content, kept as written.
+    Object,
     /// Any value; only a client uses it.
     Any,
 }
@@ -201,7 +203,7 @@ impl ValueKind {
 
     fn accepts(self, value: &Value) -> bool {
         match self {
-            Self::Section(_) | Self::Map(..) | Self::Policy => value.is_object(),
+            Self::Section(_) | Self::Map(..) | Self::Policy | Self::Object => value.is_object(),
             Self::List(_) => value.is_array(),
             Self::Version | Self::Count | Self::Fraction => value.is_number(),
             Self::Boolean => value.is_boolean(),

@@ -1,4 +1,4 @@
-//! `toolwarden.yaml`: the settings of the gateway as types, and how they are read.
+//! `toolwarden.yaml`: the settings of the gateway and of the watch commands as types, and how they are read.
 //!
 //! One table (`keys`) defines all keys; the reader, the JSON Schema and the masked form derive from it.
 
@@ -53,7 +53,7 @@ pub use settings::{
     DenialForm, ListenSettings, PolicySource, PrefixMode, Settings, TlsSettings, TraceSettings,
 };
 pub use url::{bare_url, is_loopback_or_https, origin_of};
-pub use watch::{OnDrift, TrustMode, WatchSettings};
+pub use watch::{FileServer, OnDrift, TrustMode, WatchSettings, WatchedCall};
 
 #[cfg(test)]
 mod tests;

@@ -77,6 +77,7 @@ fn describe_value(kind: ValueKind) -> String {
             kinds.join(" or ")
         }
         ValueKind::Policy => "keys of a policy".to_owned(),
+        ValueKind::Object => "any mapping".to_owned(),
         ValueKind::Any => "anything".to_owned(),
     }
 }
@@ -102,6 +103,7 @@ fn nested_tables(kind: ValueKind) -> Vec<&'static KeyTable> {
         | ValueKind::OneOf(_)
         | ValueKind::TextList
         | ValueKind::Policy
+        | ValueKind::Object
         | ValueKind::Any => Vec::new(),
     }
 }
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(
             titles.join(" "),
             "`toolwarden.yaml` `listen` `server` `identity` `watch` `timeouts` `alert` `misuse` `sessions` `traces` \
-             `tls` `limits` `restart` `breaker` `server_limits` `api_key` `jwt` `certificate` `admin` `on_drift` `smtp` `roles`"
+             `tls` `limits` `call` `restart` `breaker` `server_limits` `api_key` `jwt` `certificate` `admin` `on_drift` `smtp` `roles`"
         );
         let end = "### `sessions`\n\nLifetime and limits of conversations.\n\n\
                    | key | value | default | description |\n|---|---|---|---|\n\

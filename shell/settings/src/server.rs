@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolwarden_mcp::{ConnectionLimits, Endpoint};
 
-use super::{ServerLimits, WatchSettings, bare_url};
+use super::{ServerLimits, WatchSettings, WatchedCall, bare_url};
 
 /// One server behind the gateway.
 #[derive(Clone, PartialEq)]
@@ -37,6 +37,10 @@ pub struct ServerSettings {
     pub limits: ServerLimits,
     /// How its definitions and results are watched.
     pub watch: WatchSettings,
+    /// The scope in which the commands under `watch` pin its tools; `None` is the default one.
+    pub scope: Option<String>,
+    /// Calls that the commands under `watch` make at every check.
+    pub calls: Vec<WatchedCall>,
     /// The rules for its tools that the policy does not name, with the keys of a tool in a policy.
     pub tool_defaults: Option<serde_json::Value>,
 }
@@ -139,6 +143,8 @@ impl ServerSettings {
             breaker: BreakerSettings::default(),
             limits: ServerLimits::default(),
             watch: WatchSettings::default(),
+            scope: None,
+            calls: Vec::new(),
             tool_defaults: None,
             endpoint,
         }
@@ -159,6 +165,14 @@ impl ServerSettings {
         let all = self.max_links;
         let share = NonZeroU32::new(all.get() - all.get() / 4);
         share.filter(|_| self.sessions == SessionSharing::Isolated)
+    }
+
+    /// Whether the gateway runs it the same way: only what the commands under `watch` read may differ.
+    pub(super) fn runs_like(&self, other: &Self) -> bool {
+        let mut same = self.clone();
+        same.scope.clone_from(&other.scope);
+        same.calls.clone_from(&other.calls);
+        same == *other
     }
 
     /// The limits of a connection to it.
@@ -239,6 +253,8 @@ impl fmt::Debug for ServerSettings {
             .field("breaker", &self.breaker)
             .field("limits", &self.limits)
             .field("watch", &self.watch)
+            .field("scope", &self.scope)
+            .field("calls", &self.calls)
             .field("tool_defaults", &self.tool_defaults)
             .finish()
     }

@@ -14,7 +14,7 @@ use crate::limits::SessionLimits;
 use crate::listen_limits::ListenLimits;
 use crate::server::{ServerSettings, Timeouts};
 use crate::url::bare_url;
-use crate::watch::WatchSettings;
+use crate::watch::{FileServer, WatchSettings};
 
 /// The settings of the gateway, complete and checked. Secrets are expanded, and paths are relative to the
 /// working folder of the program: those of a file were joined to the folder of the file.
@@ -24,6 +24,8 @@ pub struct Settings {
     pub listen: ListenSettings,
     /// The servers behind it, in written order.
     pub servers: Vec<ServerSettings>,
+    /// The servers that are known from files only, in written order. The gateway does not offer them.
+    pub file_servers: Vec<FileServer>,
     /// When names get their server's name as a prefix.
     pub prefix: PrefixMode,
     /// The separator between the prefix and the name.
@@ -146,6 +148,7 @@ impl Default for Settings {
         Self {
             listen: ListenSettings::default(),
             servers: Vec::new(),
+            file_servers: Vec::new(),
             prefix: PrefixMode::default(),
             separator: "__".to_owned(),
             client_attributes: Vec::new(),

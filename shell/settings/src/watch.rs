@@ -1,9 +1,11 @@
 //! How definitions and results are watched.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use toolwarden_drift::ChangeClass;
+use serde_json::Value;
+use toolwarden_drift::{ChangeClass, ToolwatchChangeType};
 use toolwarden_guard::OutputMode;
 
 use crate::comparison_timeouts::ComparisonTimeouts;
@@ -29,12 +31,43 @@ pub struct WatchSettings {
     pub strip_hidden: bool,
     /// Whether results are compared with the shape of earlier ones.
     pub shapes: bool,
+    /// How many results form the shape that later results are compared with.
+    pub learn_results: u64,
+    /// How far back results are compared with the pinned shape.
+    pub window: Duration,
+    /// The change types that raise alerts.
+    pub alert_on: Vec<ToolwatchChangeType>,
+    /// The tools that the commands under `watch` check; an empty list means all. The gateway checks all.
+    pub tools: Vec<String>,
     /// The maximum time to compare one tool with its pin.
     pub compare_time: Duration,
     /// The maximum time to compare all tools of a list with their pins.
     pub compare_list_time: Duration,
     /// The treatment of the tools of a new server.
     pub trust: TrustMode,
+}
+
+/// A server whose list of tools another program writes to files. The commands under `watch` check it; the
+/// gateway does not offer it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileServer {
+    /// Its name.
+    pub name: String,
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// The scope of its pins.
+    pub scope: Option<String>,
+    /// How its definitions are watched.
+    pub watch: WatchSettings,
+}
+
+/// A call that shows what a tool returns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedCall {
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub arguments: Value,
 }
 
 /// The treatment of the tools of a new server.
@@ -101,6 +134,10 @@ impl Default for WatchSettings {
             output: OutputMode::Warn,
             strip_hidden: false,
             shapes: true,
+            learn_results: 30,
+            window: Duration::from_secs(24 * 3600),
+            alert_on: ToolwatchChangeType::ALL.to_vec(),
+            tools: Vec::new(),
             compare_time: time.tool,
             compare_list_time: time.list,
             trust: TrustMode::FirstUse,

@@ -43,8 +43,11 @@ pub use record::{RaisedAlert, RecordOptions, RecordOutcome};
 pub use result_pooling::{ResultPooling, add_recent_results};
 pub use schedule::Schedule;
 pub use server_name::server_name;
+pub use toolwarden_settings::WatchedCall;
 pub use toolwatch_import::{ImportError, ImportReport, ToolwatchState, import_toolwatch};
-pub use watch_config::{ToolListSource, WatchConfig, WatchConfigError, WatchedCall, WatchedServer};
+pub use watch_config::{
+    ServerFileKind, ToolListSource, WatchConfig, WatchConfigError, WatchedServer,
+};
 
 /// The server name for tools that come from files and belong to no server.
 pub const LOCAL_SERVER: &str = "local";

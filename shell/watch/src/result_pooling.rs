@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use toolwarden_drift::shape::{InvalidShape, Shape};
+use toolwarden_settings::WatchSettings;
 use toolwarden_store::{ServerId, Store};
 
 use crate::observed_results::ObservedResults;
@@ -19,12 +20,20 @@ pub struct ResultPooling {
     pub window: Duration,
 }
 
+impl ResultPooling {
+    /// What the settings of a server say.
+    #[must_use]
+    pub const fn of_settings(settings: &WatchSettings) -> Self {
+        Self {
+            learn_results: settings.learn_results,
+            window: settings.window,
+        }
+    }
+}
+
 impl Default for ResultPooling {
     fn default() -> Self {
-        Self {
-            learn_results: 30,
-            window: Duration::from_secs(24 * 3600),
-        }
+        Self::of_settings(&WatchSettings::default())
     }
 }
 

@@ -9,7 +9,7 @@ use toolwarden_live_guard::{AuditLog, LiveGuard, OpenCall};
 use super::call_input::{self, CallInput};
 use super::policy;
 use super::policy_location::PolicyLocation;
-use crate::args::{DecisionFormat, GuardCheckArgs};
+use crate::args::{DecisionFormat, GuardCheckArgs, StoreArgs};
 use crate::ci_escape::escape_json;
 use crate::commands::watch::store_path;
 use crate::error::{CliError, GuardError};
@@ -29,7 +29,7 @@ pub(super) fn run(args: &GuardCheckArgs) -> Result<CommandOutcome, CliError> {
             Durability::Async => Durability::Group,
             other => other,
         };
-        let path = store_path::store_path(args.kept.store.as_ref())?;
+        let path = store_path::store_path(&StoreArgs::at(args.store.as_ref()))?;
         let options = AuditOptions::new(durability);
         Some(Arc::new(AuditWriter::open(&path, options)?))
     } else {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use toolwarden_files::{parse_document, read_text};
 use toolwarden_live_guard::LoadedPolicy;
 use toolwarden_model::document::Document;
@@ -40,16 +41,27 @@ impl PolicyLocation {
     /// The policy that `--policy` names, and otherwise `policy.yaml` or the policy of `toolwarden.yaml`.
     pub(super) fn find(args: &PolicyArgs) -> Result<Self, CliError> {
         if let Some(path) = &args.policy {
+            let is_stdin = path.as_path() == Path::new("-");
+            let document = if is_stdin { None } else { document(path) };
+            if document.is_some_and(|it| Settings::is_settings(&it)) {
+                let path = path.clone();
+                return Err(GuardError::SettingsAsPolicy { path }.into());
+            }
             return Ok(Self::File(path.clone()));
         }
         let (own, settings) = (Path::new(POLICY_FILE), Path::new(Settings::FILE));
         match (is_present(own), is_present(settings)) {
             (true, false) => Ok(Self::File(own.to_owned())),
             (true, true) => {
-                let other = document(settings);
-                if other.is_some_and(|it| !Settings::is_settings(&it)) {
+                match document(settings) {
                     // Earlier versions read the other file, which may say something else.
-                    warn("policy.yaml is used; toolwarden.yaml is a policy too, and is ignored");
+                    Some(other) if !Settings::is_settings(&other) => {
+                        warn(
+                            "policy.yaml is used; toolwarden.yaml is a policy too, and is ignored",
+                        );
+                    }
+                    Some(other) => report_other_policy(&other),
+                    None => {}
                 }
                 Ok(Self::File(own.to_owned()))
             }
@@ -109,6 +121,29 @@ impl PolicyLocation {
             }
         }
     }
+}
+
+/// Says that the gateway uses another policy than `policy.yaml`, if the settings beside it have or name one.
+fn report_other_policy(settings: &Document) {
+    let gateway = match settings.value.get("policy") {
+        Some(Value::String(named)) if is_same_file(Path::new(named)) => return,
+        Some(Value::String(named)) => {
+            let named = style::escape_controls(named);
+            format!("`toolwarden serve` uses {named}, which toolwarden.yaml names")
+        }
+        Some(Value::Object(_)) => {
+            "`toolwarden serve` uses the policy in toolwarden.yaml".to_owned()
+        }
+        _ => return,
+    };
+    print_status(&format!("Using {POLICY_FILE}; {gateway}"));
+}
+
+/// Whether this path leads to `policy.yaml`.
+fn is_same_file(path: &Path) -> bool {
+    let resolve = |path: &Path| path.canonicalize().ok();
+    path == Path::new(POLICY_FILE)
+        || resolve(path).is_some_and(|it| Some(it) == resolve(Path::new(POLICY_FILE)))
 }
 
 /// Whether something has this name. A link to nowhere has it: reading it fails, and nothing else is read.

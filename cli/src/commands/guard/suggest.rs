@@ -10,7 +10,7 @@ use toolwarden_store::{RecordFilter, Store};
 
 use super::policy;
 use super::policy_location::PolicyLocation;
-use crate::args::{PlainFormat, SuggestArgs};
+use crate::args::{PlainFormat, StoreArgs, SuggestArgs};
 use crate::ci_escape::escape_json;
 use crate::commands::audit;
 use crate::commands::watch::store_path;
@@ -20,7 +20,7 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &SuggestArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
-    let store = audit::store(&args.kept)?;
+    let store = audit::store(&StoreArgs::at(args.store.as_ref()))?;
     let (usage, calls) = usage(&store, args)?;
     let mut suggestions = suggest_grants(&loaded.policy, &usage);
     if let Some(wanted) = &args.principal {

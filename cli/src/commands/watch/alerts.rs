@@ -11,7 +11,7 @@ use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &AlertsArgs) -> Result<CommandOutcome, CliError> {
-    let alerts = match store_path::open_existing_store(args.kept.store.as_ref())? {
+    let alerts = match store_path::open_existing_store(&args.kept)? {
         Some(store) => store.alerts(&filter(args))?,
         None => Vec::new(),
     };

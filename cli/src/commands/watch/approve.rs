@@ -18,7 +18,7 @@ pub(super) fn run(args: &ApproveArgs) -> Result<CommandOutcome, CliError> {
         text: args.text,
     };
     let nothing_selected = !args.all && !args.text && args.tools.is_empty() && args.ids.is_empty();
-    let Some(store) = store_path::open_existing_store(args.kept.store.as_ref())? else {
+    let Some(store) = store_path::open_existing_store(&args.kept)? else {
         if nothing_selected {
             return show_pending(&[], args.format);
         }

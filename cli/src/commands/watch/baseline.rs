@@ -16,7 +16,7 @@ pub(super) fn run(args: &BaselineArgs) -> Result<CommandOutcome, CliError> {
     let sources = tool_sources(&args.source, &args.pinned)?;
     let calls = recorded_calls::live_calls(args.source.calls.as_deref())?;
     let answers = query_servers(&sources, &calls)?;
-    let store = store_path::open_store(args.pinned.kept.store.as_ref())?;
+    let store = store_path::open_store(&args.pinned.kept)?;
     let approval = store_path::approval(&args.approval);
     let key = ValueKey::new(store.value_key()?);
     let mut pinned: Vec<(ServerKey, PinReport)> = Vec::new();

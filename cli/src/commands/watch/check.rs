@@ -51,12 +51,14 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
     if args.fixtures && !results {
         return Err(CliError::NoFixtures);
     }
-    let path = store_path::store_path(args.pinned.kept.store.as_ref());
+    let path = store_path::store_path(&args.pinned.kept);
     if args.frozen && args.lock.is_none() && !path?.exists() {
         return Err(CliError::NothingPinned {
             server: args.pinned.server.clone().unwrap_or_default(),
         });
     }
+    // Before the lock file is kept in memory: finding its lines reads it, too.
+    let places = ReportLocations::from_args(args);
     let lock = args
         .lock
         .as_deref()
@@ -76,7 +78,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
     let answers = query_servers(&sources, &to_make)?;
     let store = match &lock {
         Some(_) => None,
-        None => Some(store_path::open_store(args.pinned.kept.store.as_ref())?),
+        None => Some(store_path::open_store(&args.pinned.kept)?),
     };
     let keeper = match (&lock, &store) {
         (Some(lock), _) => PinLocation::Lock(lock, args.lock.as_deref().unwrap_or(Path::new(""))),
@@ -87,7 +89,6 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
         Some(store) => pinned_servers(store)?,
         None => Vec::new(),
     };
-    let places = ReportLocations::from_args(args);
     let mut checked = Vec::new();
     let mut unanswered = Vec::new();
     for (source, answer) in sources.iter().zip(answers) {

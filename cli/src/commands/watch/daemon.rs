@@ -1,5 +1,7 @@
 //! Checks servers repeatedly, each on its own schedule.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,19 +11,19 @@ use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{Options, ToolDrift};
 use toolwarden_mcp::McpError;
 use toolwarden_model::Verdict;
+use toolwarden_settings::Settings;
 use toolwarden_store::{AlertNovelty, ServerKey, Store, StoreError};
 use toolwarden_watch::{
-    CheckOutcome, Pins, PinsError, RecordOptions, RecordOutcome, ResultPooling, Schedule,
-    ToolListSource, UNKNOWN_VERSION, WatchConfig, WatchedServer, add_recent_results, check,
-    summary_line,
+    CheckOutcome, Pins, PinsError, RecordOptions, RecordOutcome, Schedule, UNKNOWN_VERSION,
+    WatchConfig, add_recent_results, check, summary_line,
 };
 
 use super::comparison::{CHECK_FAILS_ON, fails};
 use super::live_servers::{Interrupt, LiveAnswer, query_server, runtime};
 use super::observe::{ObservedServer, observe};
-use super::sources::{SourceKind, WatchSource, load_config};
+use super::sources::{SourceKind, WatchSource, load_servers};
 use super::store_path;
-use crate::args::{ApprovalArgs, DaemonArgs, PlainFormat, SourceArgs};
+use crate::args::{ApprovalArgs, DaemonArgs, PlainFormat, SourceArgs, StoreArgs};
 use crate::ci_escape::escape_json;
 use crate::commands::progress::print_status;
 use crate::error::CliError;
@@ -31,20 +33,23 @@ use crate::style::{self, escape_controls};
 type QueryResult = (usize, Result<Option<LiveAnswer>, McpError>);
 
 pub(super) fn run(args: &DaemonArgs) -> Result<CommandOutcome, CliError> {
-    let config = load_config(&args.config)?;
-    let store = store_path::open_store(args.kept.store.as_ref())?;
+    let given = args.file.as_ref().or(args.kept.config.as_ref());
+    let path = given.map_or(Path::new(Settings::FILE), PathBuf::as_path);
+    let config = load_servers(path)?;
+    let store = store_path::open_store(&StoreArgs {
+        store: args.kept.store.clone(),
+        config: Some(path.to_owned()),
+    })?;
     let key = ValueKey::new(store.value_key()?);
     let daemon = Daemon {
-        config: &config,
         store: &store,
         key: &key,
         format: args.format,
     };
-    runtime()?.block_on(daemon.watch(args.once))
+    runtime()?.block_on(daemon.watch(config, args.once))
 }
 
 struct Daemon<'d> {
-    config: &'d WatchConfig,
     store: &'d Store,
     key: &'d ValueKey,
     format: PlainFormat,
@@ -58,16 +63,12 @@ struct ScheduledServer {
 }
 
 impl Daemon<'_> {
-    async fn watch(&self, once: bool) -> Result<CommandOutcome, CliError> {
+    async fn watch(&self, config: WatchConfig, once: bool) -> Result<CommandOutcome, CliError> {
         let mut interrupt = Interrupt::new()?;
-        let mut servers: Vec<ScheduledServer> = self.servers(once);
+        print_status(&describe_schedule(&config));
+        let mut servers = scheduled_servers(config, once);
         let mut asked: JoinSet<QueryResult> = JoinSet::new();
         let (mut found, mut unanswered) = (false, false);
-        print_status(&format!(
-            "watching {} servers every {} s",
-            servers.len(),
-            self.config.check_interval.as_secs()
-        ));
         loop {
             let now = Instant::now();
             for (index, watched) in servers.iter_mut().enumerate() {
@@ -109,26 +110,6 @@ impl Daemon<'_> {
             return Ok(CommandOutcome::Pass);
         }
         Ok(Verdict::new(found, !unanswered).into())
-    }
-
-    fn servers(&self, once: bool) -> Vec<ScheduledServer> {
-        let now = Instant::now();
-        let servers = self.config.servers.iter();
-        servers
-            .map(|(name, server)| {
-                let schedule = Schedule::new(self.config.check_interval);
-                let first = if once {
-                    Duration::ZERO
-                } else {
-                    schedule.first(jitter())
-                };
-                ScheduledServer {
-                    source: source(name, server),
-                    schedule,
-                    due: Some(now + first),
-                }
-            })
-            .collect()
     }
 
     /// Handles an answer. Returns whether anything drifted, or none if there was no answer.
@@ -185,25 +166,22 @@ impl Daemon<'_> {
         let pins = Pins::from_store(self.store, &source.key)?;
         let args = SourceArgs::default();
         let mut look = observe(source, answer, &args, Some(&pins), self.key)?;
-        self.retain_requested(&mut look);
+        retain_requested(source, &mut look);
         if !pins.known {
             look.refuse_duplicates(source)?;
         }
         let now = store_path::now();
-        let gathering = ResultPooling {
-            learn_results: self.config.learn_results,
-            window: self.config.window,
-        };
-        add_recent_results(self.store, &pins, &mut look.listing.results, gathering, now)?;
+        let results = &mut look.listing.results;
+        add_recent_results(self.store, &pins, results, source.pooling, now)?;
         let mut approval = store_path::approval(&ApprovalArgs::default());
         approval.at = now;
         let recording = RecordOptions {
             approval: &approval,
             version: UNKNOWN_VERSION,
-            seal: self.config.tools.is_empty(),
-            alert_on: &self.config.alert_on,
+            seal: source.tools.is_empty(),
+            alert_on: &source.alert_on,
             alert_on_equivalent: false,
-            wanted: &self.config.tools,
+            wanted: &source.tools,
         };
         let (judged, recorded) = check(
             self.store,
@@ -219,16 +197,6 @@ impl Daemon<'_> {
             }
         }
         Ok((judged, recorded))
-    }
-
-    fn retain_requested(&self, look: &mut ObservedServer) {
-        let tools = &self.config.tools;
-        if !tools.is_empty() {
-            look.listing
-                .observed
-                .retain(|seen| tools.contains(&seen.name));
-            look.listing.unchanged.retain(|name| tools.contains(name));
-        }
     }
 
     fn report(
@@ -310,22 +278,52 @@ impl Daemon<'_> {
     }
 }
 
-fn source(name: &str, server: &WatchedServer) -> WatchSource {
-    WatchSource {
-        key: ServerKey {
-            name: name.to_owned(),
-            scope: server.scope.clone(),
-        },
-        kind: match &server.source {
-            ToolListSource::Live(endpoint) => SourceKind::Live(endpoint.clone()),
-            ToolListSource::Files(files) => SourceKind::Files(files.clone()),
-        },
-        is_complete: true,
-        is_configured: true,
-        calls: server.calls.clone(),
-        timeout: server.timeout,
-        tools: Vec::new(),
-        alert_on: Vec::new(),
+/// The servers, each due at its own time.
+fn scheduled_servers(config: WatchConfig, once: bool) -> Vec<ScheduledServer> {
+    let now = Instant::now();
+    let servers = config.servers.into_iter();
+    servers
+        .map(|(name, server)| {
+            let schedule = Schedule::new(server.check_interval);
+            let first = if once {
+                Duration::ZERO
+            } else {
+                schedule.first(jitter())
+            };
+            ScheduledServer {
+                source: WatchSource::configured(&name, server),
+                schedule,
+                due: Some(now + first),
+            }
+        })
+        .collect()
+}
+
+fn describe_schedule(config: &WatchConfig) -> String {
+    let intervals = config.servers.values().map(|it| it.check_interval);
+    let intervals: BTreeSet<Duration> = intervals.collect();
+    let count = config.servers.len();
+    let servers = if count == 1 { "server" } else { "servers" };
+    match (intervals.first(), intervals.last()) {
+        (Some(first), Some(last)) if first != last => format!(
+            "watching {count} {servers} every {} to {} s",
+            first.as_secs(),
+            last.as_secs()
+        ),
+        (first, _) => {
+            let seconds = first.map_or(0, Duration::as_secs);
+            format!("watching {count} {servers} every {seconds} s")
+        }
+    }
+}
+
+fn retain_requested(source: &WatchSource, look: &mut ObservedServer) {
+    let tools = &source.tools;
+    if !tools.is_empty() {
+        look.listing
+            .observed
+            .retain(|seen| tools.contains(&seen.name));
+        look.listing.unchanged.retain(|name| tools.contains(name));
     }
 }
 

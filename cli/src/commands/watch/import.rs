@@ -9,7 +9,7 @@ use toolwarden_watch::{
     DEFAULT_SCOPE, ImportReport, LOCAL_SERVER, ToolwatchState, import_toolwatch,
 };
 
-use super::{json_document, store_path};
+use super::{json_document, sources, store_path};
 use crate::args::{ApprovalArgs, ImportArgs, PlainFormat, StoreArgs};
 use crate::commands::progress::print_status;
 use crate::error::CliError;
@@ -24,7 +24,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<CommandOutcome, CliError> {
         None => default_folder()?,
     };
     let old = read(&folder)?;
-    let store = store_path::open_store(args.kept.store.as_ref())?;
+    let store = store_path::open_store(&args.kept)?;
     let imported = import_folder(&folder, &store, &old)?;
     print_text(&match args.format {
         PlainFormat::Json => json_document::to_text(&json!({
@@ -43,8 +43,13 @@ pub(super) fn run(args: &ImportArgs) -> Result<CommandOutcome, CliError> {
 /// Called by that program's name, whatever it kept and the store has not is imported. Otherwise only a
 /// store that is made by this command, in its usual place, starts from it.
 pub(super) fn import_on_first_use(kept: &StoreArgs, as_toolwatch: bool) -> Result<(), CliError> {
-    let named = kept.store.is_some() || std::env::var_os("TOOLWARDEN_STORE").is_some();
-    let path = store_path::store_path(kept.store.as_ref())?;
+    let in_settings = match &kept.config {
+        Some(config) => sources::settings_store(config)?.is_some(),
+        None => false,
+    };
+    let in_environment = std::env::var_os("TOOLWARDEN_STORE").is_some();
+    let named = kept.store.is_some() || in_settings || in_environment;
+    let path = store_path::store_path(kept)?;
     if !as_toolwatch && (named || path.exists()) {
         return Ok(());
     }
@@ -59,7 +64,7 @@ pub(super) fn import_on_first_use(kept: &StoreArgs, as_toolwatch: bool) -> Resul
     if old.baselines.is_empty() && old.alerts.is_empty() {
         return Ok(());
     }
-    let store = store_path::open_store(kept.store.as_ref())?;
+    let store = store_path::open_store(kept)?;
     if is_known(&store, &old)? {
         return Ok(());
     }

@@ -105,8 +105,7 @@ fn lock_from_store(args: &LockArgs) -> Result<LockFile, CliError> {
     let nothing = || CliError::NothingPinned {
         server: args.pinned.server.clone().unwrap_or_default(),
     };
-    let store =
-        store_path::open_existing_store(args.pinned.kept.store.as_ref())?.ok_or_else(nothing)?;
+    let store = store_path::open_existing_store(&args.pinned.kept)?.ok_or_else(nothing)?;
     let mut lock = LockFile::default();
     for server in store_path::matching_servers(&store, args.pinned.server.as_ref(), None)? {
         let mut locked = LockedServer {

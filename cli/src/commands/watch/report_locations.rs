@@ -30,7 +30,7 @@ impl ReportLocations {
         if let Some(path) = &args.lock {
             return Self::Lock(path.clone(), store_path::lock_lines(path));
         }
-        match &args.source.config {
+        match &args.pinned.kept.config {
             Some(path) => {
                 let text = std::fs::read_to_string(path).unwrap_or_default();
                 Self::Config(path.clone(), text)
@@ -95,10 +95,13 @@ impl ReportLocations {
     }
 }
 
-/// The first line that names a server, as a key of JSON or the head of a TOML table.
+/// The first line that names a server, as a key of YAML or JSON or the head of a TOML table.
 fn line_of(text: &str, name: &str) -> Option<usize> {
     let (quoted, table) = (format!("\"{name}\""), format!("servers.{name}]"));
+    let key = format!("{name}:");
     let mut lines = text.lines();
-    let index = lines.position(|line| line.contains(&quoted) || line.contains(&table));
+    let index = lines.position(|line| {
+        line.trim_start().starts_with(&key) || line.contains(&quoted) || line.contains(&table)
+    });
     index.map(|index| index + 1)
 }

@@ -13,7 +13,7 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn list(args: &ListArgs) -> Result<CommandOutcome, CliError> {
     let mut listed: Vec<(Server, Vec<Baseline>)> = Vec::new();
-    if let Some(store) = store_path::open_existing_store(args.kept.store.as_ref())? {
+    if let Some(store) = store_path::open_existing_store(&args.kept)? {
         let mut servers = store.servers()?;
         servers.retain(|it| args.servers.is_empty() || args.servers.contains(&it.key.name));
         for server in servers {
@@ -87,8 +87,7 @@ fn find_server_of_tool(args: &ShowArgs) -> Result<(Store, Server), CliError> {
     let nothing_pinned = || CliError::NothingPinned {
         server: args.server.clone().unwrap_or_default(),
     };
-    let store =
-        store_path::open_existing_store(args.kept.store.as_ref())?.ok_or_else(nothing_pinned)?;
+    let store = store_path::open_existing_store(&args.kept)?.ok_or_else(nothing_pinned)?;
     let servers = store_path::matching_servers(&store, args.server.as_ref(), args.scope.as_ref())?;
     let mut having = Vec::new();
     let mut names = Vec::new();

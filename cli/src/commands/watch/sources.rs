@@ -5,12 +5,19 @@ use std::time::Duration;
 
 use toolwarden_drift::ToolwatchChangeType;
 use toolwarden_mcp::{Endpoint, McpError, Secrets, ServerUrl};
+use toolwarden_settings::Settings;
 use toolwarden_store::ServerKey;
-use toolwarden_watch::{LOCAL_SERVER, ToolListSource, WatchConfig, WatchedCall, server_name};
+use toolwarden_watch::{
+    LOCAL_SERVER, ResultPooling, ServerFileKind, ToolListSource, WatchConfig, WatchedCall,
+    WatchedServer, server_name,
+};
 
 use crate::args::{PinnedArgs, SourceArgs};
+use crate::commands::gateway::load_settings;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
 use crate::input::expand_paths;
+use crate::style::{self, escape_controls};
 
 /// How long a server may take by default.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -28,6 +35,8 @@ pub(crate) struct WatchSource {
     /// The tools a configuration asks for; none means all.
     pub(super) tools: Vec<String>,
     pub(super) alert_on: Vec<ToolwatchChangeType>,
+    /// How results are collected before they are compared, by the daemon.
+    pub(super) pooling: ResultPooling,
     pub(super) timeout: Duration,
 }
 
@@ -40,6 +49,27 @@ pub(super) enum SourceKind {
 }
 
 impl WatchSource {
+    /// A server of a configuration.
+    pub(super) fn configured(name: &str, server: WatchedServer) -> Self {
+        Self {
+            key: ServerKey {
+                name: name.to_owned(),
+                scope: server.scope,
+            },
+            kind: match server.source {
+                ToolListSource::Live(endpoint) => SourceKind::Live(endpoint),
+                ToolListSource::Files(files) => SourceKind::Files(files),
+            },
+            is_complete: true,
+            is_configured: true,
+            calls: server.calls,
+            timeout: server.timeout,
+            tools: server.tools,
+            alert_on: server.alert_on,
+            pooling: server.pooling,
+        }
+    }
+
     /// The secrets that are sent to the server.
     pub(crate) fn secrets(&self) -> Secrets {
         match &self.kind {
@@ -104,6 +134,7 @@ pub(super) fn tool_sources(
         timeout,
         tools: Vec::new(),
         alert_on: ToolwatchChangeType::ALL.to_vec(),
+        pooling: ResultPooling::default(),
     };
     let named = pinned.server.as_deref();
     let from_stdin = args.files.iter().chain(&args.responses).chain(&args.schema);
@@ -113,7 +144,8 @@ pub(super) fn tool_sources(
     if from_stdin.count() > 1 {
         return Err(CliError::DuplicateStdin);
     }
-    let live = !args.mcp_command.is_empty() || !args.mcp_url.is_empty() || args.config.is_some();
+    let config = pinned.kept.config.as_deref();
+    let live = !args.mcp_command.is_empty() || !args.mcp_url.is_empty() || config.is_some();
     if args.calls.is_some() && !live {
         return Err(CliError::NoLiveServer);
     }
@@ -145,23 +177,12 @@ pub(super) fn tool_sources(
         let name = named.map_or_else(|| server_name(&endpoint), ToOwned::to_owned);
         sources.push(source(&name, SourceKind::Live(endpoint), true));
     }
-    if let Some(path) = &args.config {
-        let config = load_config(path)?;
-        let (tools, alert_on) = (config.tools, config.alert_on);
-        let watched = config.servers.into_iter();
+    if let Some(path) = config {
+        let watched = load_servers(path)?.servers.into_iter();
         let watched = watched.filter(|(name, _)| named.is_none_or(|wanted| wanted == name));
         for (name, server) in watched {
-            let from = match server.source {
-                ToolListSource::Live(endpoint) => SourceKind::Live(endpoint),
-                ToolListSource::Files(files) => SourceKind::Files(files),
-            };
-            let mut source = source(&name, from, true);
-            source.key.scope = server.scope;
-            source.is_configured = true;
-            source.calls = server.calls;
-            source.timeout = given.unwrap_or(server.timeout);
-            source.tools.clone_from(&tools);
-            source.alert_on.clone_from(&alert_on);
+            let mut source = WatchSource::configured(&name, server);
+            source.timeout = given.unwrap_or(source.timeout);
             sources.push(source);
         }
         if let Some(name) = named.filter(|_| sources.is_empty()) {
@@ -183,16 +204,53 @@ pub(super) fn tool_sources(
     Ok(sources)
 }
 
-pub(super) fn load_config(path: &Path) -> Result<WatchConfig, CliError> {
-    let text = toolwarden_files::read_to_string(path).map_err(|source| CliError::Read {
-        place: path.to_owned(),
-        source,
-    })?;
-    let variable = |name: &str| std::env::var(name).ok();
-    WatchConfig::parse(path, &text, &variable).map_err(|source| CliError::Config {
+/// The servers of a file: settings, the file of a client, or a watch configuration in TOML.
+pub(super) fn load_servers(path: &Path) -> Result<WatchConfig, CliError> {
+    let failed = |source| CliError::Config {
         path: path.to_owned(),
         source: Box::new(source),
-    })
+    };
+    let text = match server_file(path)? {
+        (ServerFileKind::Settings, _) => {
+            let settings = load_settings(path)?.settings;
+            return WatchConfig::from_settings(&settings).map_err(failed);
+        }
+        (ServerFileKind::Client, text) => text,
+        (ServerFileKind::WatchFile, text) => {
+            let (warning, name) = (style::WARNING, path.display().to_string());
+            let name = escape_controls(&name);
+            print_status(&format!(
+                "{warning}Warning{warning:#}: {name} is in the format from before the settings; \
+                 `toolwarden config convert {name} > {}` converts it",
+                Settings::FILE
+            ));
+            text
+        }
+    };
+    let variable = |name: &str| std::env::var(name).ok();
+    WatchConfig::parse(path, &text, &variable).map_err(failed)
+}
+
+/// The store of a file with servers, if the file is settings.
+pub(super) fn settings_store(path: &Path) -> Result<Option<PathBuf>, CliError> {
+    match server_file(path)? {
+        (ServerFileKind::Settings, _) => Ok(Some(load_settings(path)?.settings.store)),
+        (ServerFileKind::Client | ServerFileKind::WatchFile, _) => Ok(None),
+    }
+}
+
+fn server_file(path: &Path) -> Result<(ServerFileKind, String), CliError> {
+    match toolwarden_files::read_to_string(path) {
+        Ok(text) => Ok((ServerFileKind::detect(path, &text), text)),
+        // Reading it as settings reports how to make them.
+        Err(_) if path == Path::new(Settings::FILE) => {
+            Ok((ServerFileKind::Settings, String::new()))
+        }
+        Err(source) => Err(CliError::Read {
+            place: path.to_owned(),
+            source,
+        }),
+    }
 }
 
 fn with_headers(endpoint: Endpoint, headers: &[String]) -> Result<Endpoint, CliError> {

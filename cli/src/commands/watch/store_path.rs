@@ -8,7 +8,8 @@ use toolwarden_store::{Approval, Server, ServerKey, Store, StoredDefinition};
 use toolwarden_watch::{LOCAL_SERVER, LockFile, LockLines, Observation, Pins};
 
 use super::read_tools::LocatedTool;
-use crate::args::{ApprovalArgs, PinnedArgs};
+use super::sources;
+use crate::args::{ApprovalArgs, PinnedArgs, StoreArgs};
 use crate::error::CliError;
 use crate::input::SourceLocation;
 
@@ -16,10 +17,15 @@ pub(in crate::commands) fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// The file of the store: the one given, the one of the environment, or the user's.
-pub(in crate::commands) fn store_path(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
-    if let Some(path) = given {
+/// The file of the store: the one given, that of the settings, that of the environment, or the user's.
+pub(in crate::commands) fn store_path(args: &StoreArgs) -> Result<PathBuf, CliError> {
+    if let Some(path) = &args.store {
         return Ok(path.clone());
+    }
+    if let Some(config) = &args.config
+        && let Some(store) = sources::settings_store(config)?
+    {
+        return Ok(store);
     }
     if let Some(path) = std::env::var_os("TOOLWARDEN_STORE").filter(|it| !it.is_empty()) {
         return Ok(path.into());
@@ -29,15 +35,15 @@ pub(in crate::commands) fn store_path(given: Option<&PathBuf>) -> Result<PathBuf
 }
 
 /// The store, made where there is none.
-pub(super) fn open_store(given: Option<&PathBuf>) -> Result<Store, CliError> {
-    Ok(Store::open(&store_path(given)?)?)
+pub(super) fn open_store(args: &StoreArgs) -> Result<Store, CliError> {
+    Ok(Store::open(&store_path(args)?)?)
 }
 
 /// The store of a command that only reads.
 pub(in crate::commands) fn open_existing_store(
-    given: Option<&PathBuf>,
+    args: &StoreArgs,
 ) -> Result<Option<Store>, CliError> {
-    Ok(Store::open_existing(&store_path(given)?)?)
+    Ok(Store::open_existing(&store_path(args)?)?)
 }
 
 pub(super) fn read_lock(path: &Path) -> Result<LockFile, CliError> {
@@ -102,7 +108,7 @@ pub(super) fn stored_tools(args: &PinnedArgs, wanted: &str) -> Result<Vec<Locate
     let nothing = || CliError::NothingPinned {
         server: key.name.clone(),
     };
-    let store = open_existing_store(args.kept.store.as_ref())?.ok_or_else(nothing)?;
+    let store = open_existing_store(&args.kept)?.ok_or_else(nothing)?;
     let server = store.server(&key)?.ok_or_else(nothing)?;
     let pins = Pins::from_store(&store, &key)?;
     let mut kept: Vec<(String, StoredDefinition)> = Vec::new();

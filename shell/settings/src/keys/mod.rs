@@ -3,7 +3,7 @@
 mod limits;
 mod server;
 
-use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_drift::{ToolwatchChangeType, ToolwatchSeverity};
 use toolwarden_guard::OutputMode;
 use toolwarden_model::Severity;
 
@@ -12,8 +12,8 @@ use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity, TrustMode};
 
 pub(super) use limits::{SERVER_LIMITS, SESSIONS};
 pub(super) use server::{
-    BREAKER, CLIENT_SERVER, ClientTransport, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS,
-    TYPE, is_server_list,
+    BREAKER, CALL, CLIENT_SERVER, ClientTransport, PROTOCOL, RESTART, SERVER, SHARING, START,
+    TIMEOUTS, TYPE, is_server_list,
 };
 
 pub(super) const PREFIX: &[(&str, PrefixMode)] = &[
@@ -30,6 +30,20 @@ pub(super) const ACTIONS: &[(&str, OnDrift)] = &[
     ("hide", OnDrift::Hide),
     ("quarantine", OnDrift::Quarantine),
     ("block-server", OnDrift::BlockServer),
+];
+pub(super) const CHANGE_TYPES: &[(&str, ToolwatchChangeType)] = &[
+    (
+        ToolwatchChangeType::Schema.as_str(),
+        ToolwatchChangeType::Schema,
+    ),
+    (
+        ToolwatchChangeType::Behavior.as_str(),
+        ToolwatchChangeType::Behavior,
+    ),
+    (
+        ToolwatchChangeType::Response.as_str(),
+        ToolwatchChangeType::Response,
+    ),
 ];
 pub(super) const OUTPUT: &[(&str, OutputMode)] = &[
     ("off", OutputMode::Off),
@@ -56,7 +70,7 @@ pub(super) const NEVER: &[(&str, ())] = &[("never", ())];
 
 pub(super) static ROOT: KeyTable = KeyTable::new(
     "settings",
-    "The settings of a Toolwarden gateway. Texts may refer to environment variables (`${NAME}`, \
+    "The settings of Toolwarden: of the gateway, and of the commands under `watch`. Texts may refer to environment variables (`${NAME}`, \
      `${NAME:-default}`) and to files (`${file:path}`); write `$$` for a dollar sign. Relative paths \
      start at the folder of the file.",
     &[
@@ -88,7 +102,7 @@ pub(super) static ROOT: KeyTable = KeyTable::new(
         field(
             "servers",
             ValueKind::Map(&ValueKind::Section(&SERVER), Some("^[A-Za-z0-9_-]{1,64}$")),
-            "The servers behind the gateway, by name: letters, digits, `-` and `_`.",
+            "The servers behind the gateway and under watch, by name: letters, digits, `-` and `_`.",
         ),
         field(
             "mcp_servers",
@@ -599,6 +613,30 @@ pub(super) static WATCH: KeyTable = KeyTable::new(
         )
         .default("false"),
         field("shapes", ValueKind::Boolean, "Whether results are compared with the shape of earlier ones.").default("true"),
+        field(
+            "learn_results",
+            ValueKind::Count,
+            "The number of results that form the shape of a tool's results.",
+        )
+        .default("30"),
+        field(
+            "window",
+            ValueKind::Duration,
+            "How far back results count as current when they are compared with their shape.",
+        )
+        .default("\"24h\""),
+        field(
+            "alert_on",
+            ValueKind::List(&ValueKind::OneOf(|| words(CHANGE_TYPES))),
+            "The changes that raise alerts: of the definition, of the results, or of both at once. \
+             Other drift is still treated as `on_drift` says.",
+        )
+        .default(r#"["schema_change", "response_change", "behavior_change"]"#),
+        field(
+            "tools",
+            ValueKind::TextList,
+            "The only tools that `toolwarden watch` checks. The gateway checks every tool.",
+        ),
         field(
             "compare_time",
             ValueKind::Duration,

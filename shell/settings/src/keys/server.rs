@@ -45,6 +45,22 @@ const FIELDS: &[SettingsField] = &[
     field("cwd", ValueKind::Text, "The working folder of the program. Without it, that of the gateway."),
     field("url", ValueKind::Address, "The address of the server."),
     field("headers", ValueKind::Map(&ValueKind::SecretScalar, None), "Headers of every request to the address."),
+    field(
+        "files",
+        ValueKind::TextList,
+        "Files with the list of tools, written by another program. Only `toolwarden watch` checks such a \
+         server; the gateway does not offer it.",
+    ),
+    field(
+        "calls",
+        ValueKind::List(&CALL_ENTRY),
+        "Calls that `toolwarden watch` makes at every check, to compare their results with earlier ones.",
+    ),
+    field(
+        "scope",
+        ValueKind::Text,
+        "The scope in which `toolwarden watch` pins the tools of the server; by default `default`.",
+    ),
     field("disabled", ValueKind::Boolean, "Whether to ignore the server.").default("false"),
     field("start", ValueKind::OneOf(|| words(START)), "Whether to start it with the gateway or on first use.").default("\"eager\""),
     field(
@@ -94,10 +110,13 @@ const FIELDS: &[SettingsField] = &[
     ),
 ];
 
-pub(in super::super) static SERVER: KeyTable =
-    KeyTable::new("server", "A server behind the gateway.", FIELDS)
-        .or_text("An address, or a command line.")
-        .with_one_of(&["command", "url"]);
+pub(in super::super) static SERVER: KeyTable = KeyTable::new(
+    "server",
+    "A server behind the gateway or under watch.",
+    FIELDS,
+)
+.or_text("An address, or a command line.")
+.with_one_of(&["command", "url", "files"]);
 
 pub(in super::super) static CLIENT_SERVER: KeyTable =
     KeyTable::new("client_server", "A server as clients write it.", FIELDS)
@@ -116,7 +135,23 @@ pub(in super::super) static CLIENT_SERVER: KeyTable =
             client("trust", &[]),
             client("version", &[]),
         ])
-        .with_one_of(&["command", "url"]);
+        .with_one_of(&["command", "url", "files"]);
+
+static CALL_ENTRY: ValueKind = ValueKind::Section(&CALL);
+
+pub(in super::super) static CALL: KeyTable = KeyTable::new(
+    "call",
+    "A call that shows what a tool returns.",
+    &[
+        field("tool", ValueKind::Text, "The tool, as the server names it.").required(),
+        field(
+            "arguments",
+            ValueKind::Object,
+            "The arguments of the call, as they are: references are not expanded in them.",
+        )
+        .default("{}"),
+    ],
+);
 
 const fn client(name: &'static str, others: &'static [&'static str]) -> SettingsField {
     field(name, ValueKind::Any, "Ignored by the gateway.").aliases(others)

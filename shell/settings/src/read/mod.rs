@@ -178,6 +178,7 @@ fn keeps_references(at: &Pointer, value: &Value) -> bool {
     {
         ["policy"] => true,
         [_, _, "tool_defaults" | "tool-defaults" | "toolDefaults"] => true,
+        [list, _, "calls", _, "arguments"] => is_server_list(list),
         [list, _] => is_server_list(list) && value.get("disabled") == Some(&Value::Bool(true)),
         _ => false,
     }

@@ -5,7 +5,8 @@ use serde_json::Value;
 use toolwarden_model::document::{LocatedValue, Section, parse_duration};
 
 use super::super::keys::{
-    ACTIONS, DENIALS, LISTEN, NEVER, ON_DRIFT, OUTPUT, PREFIX, ROOT, TLS, TRACES, WATCH,
+    ACTIONS, CHANGE_TYPES, DENIALS, LISTEN, NEVER, ON_DRIFT, OUTPUT, PREFIX, ROOT, TLS, TRACES,
+    WATCH,
 };
 use super::super::{
     ListenSettings, OnDrift, PolicySource, Settings, SettingsProblem, TlsSettings, TraceSettings,
@@ -49,7 +50,7 @@ impl SettingsReader<'_> {
         if let Some(at) = root.said("timeouts") {
             settings.timeouts = self.timeouts(at, settings.timeouts);
         }
-        settings.servers = self.servers(&root, (&settings.watch, settings.timeouts));
+        self.servers(&root, &mut settings);
         if let Some(at) = root.said("identity") {
             settings.identity = self.identity(at, settings.listen.tls.as_ref());
         }
@@ -200,6 +201,7 @@ impl SettingsReader<'_> {
         if let Some(at) = section.said("shapes") {
             watch.shapes = self.boolean(at).unwrap_or(watch.shapes);
         }
+        self.result_watch(&section, &mut watch);
         if let Some(at) = section.said("compare_time") {
             watch.compare_time = self.reader.duration(at).unwrap_or(watch.compare_time);
         }
@@ -207,6 +209,27 @@ impl SettingsReader<'_> {
             watch.compare_list_time = self.reader.duration(at).unwrap_or(watch.compare_list_time);
         }
         watch
+    }
+
+    /// Reads how results are compared, and what raises alerts.
+    fn result_watch(&mut self, section: &Section<'_>, watch: &mut WatchSettings) {
+        if let Some(at) = section.said("learn_results") {
+            let count = self.count(at).map(|it| it.get().into());
+            watch.learn_results = count.unwrap_or(watch.learn_results);
+        }
+        if let Some(at) = section.said("window") {
+            watch.window = self.reader.duration(at).unwrap_or(watch.window);
+        }
+        if let Some(at) = section.said("alert_on") {
+            let words = self.reader.list(at);
+            let types = words
+                .iter()
+                .filter_map(|at| self.reader.word(at, CHANGE_TYPES));
+            watch.alert_on = types.collect();
+        }
+        if let Some(at) = section.said("tools") {
+            watch.tools = self.lines(at, "a tool's name");
+        }
     }
 
     fn on_drift(&mut self, at: &LocatedValue<'_>, watch: &mut WatchSettings) {
@@ -249,10 +272,11 @@ impl SettingsReader<'_> {
             at.map_or_else(|| root.pointer.clone(), |at| at.pointer.clone())
         };
         if settings.servers.is_empty() {
-            self.warn(
-                &place("servers"),
-                "there are no servers, so the gateway offers nothing",
-            );
+            let message = match settings.file_servers.is_empty() {
+                true => "there are no servers, so the gateway offers nothing",
+                false => "all servers are lists in files, so the gateway offers nothing",
+            };
+            self.warn(&place("servers"), message);
         }
         if !settings.identity.can_identify_callers() {
             let message = "no caller can authenticate: set `api_keys`, `jwt`, `certificates` or `anonymous` \

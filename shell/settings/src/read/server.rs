@@ -1,13 +1,15 @@
+use serde_json::Value;
 use toolwarden_mcp::{Command, Endpoint, EnvInheritance, InvalidEndpoint, ServerUrl};
 use toolwarden_model::document::{DiagnosticKind, LocatedValue, Section};
+use toolwarden_model::json::Object;
 
 use super::super::keys::{
-    BREAKER, CLIENT_SERVER, ClientTransport, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS,
-    TRUST, TYPE,
+    BREAKER, CALL, CLIENT_SERVER, ClientTransport, PROTOCOL, RESTART, SERVER, SHARING, START,
+    TIMEOUTS, TRUST, TYPE,
 };
 use super::super::{
-    BreakerSettings, RestartSettings, ServerSettings, SettingsProblem, Timeouts, WatchSettings,
-    is_server_name,
+    BreakerSettings, FileServer, RestartSettings, ServerSettings, Settings, SettingsProblem,
+    Timeouts, WatchedCall, is_server_name,
 };
 use super::SettingsReader;
 
@@ -18,13 +20,22 @@ enum ServerSyntax {
     Client,
 }
 
+/// An entry of the servers.
+enum ServerEntry {
+    Reachable(Box<ServerSettings>),
+    Files(Box<FileServer>),
+}
+
+/// Where the tools of a server are.
+enum ServerAddress {
+    Endpoint(Endpoint),
+    Files,
+}
+
 impl SettingsReader<'_> {
-    pub(super) fn servers(
-        &mut self,
-        root: &Section<'_>,
-        defaults: (&WatchSettings, Timeouts),
-    ) -> Vec<ServerSettings> {
-        let mut servers: Vec<ServerSettings> = Vec::new();
+    /// Reads the servers; the other settings have their defaults.
+    pub(super) fn servers(&mut self, root: &Section<'_>, settings: &mut Settings) {
+        let mut names: Vec<String> = Vec::new();
         let lists = [
             ("servers", ServerSyntax::Native),
             ("mcp_servers", ServerSyntax::Client),
@@ -35,15 +46,19 @@ impl SettingsReader<'_> {
                 if !is_server_name(name) {
                     self.reader.report(&at.pointer, SettingsProblem::ServerName);
                 }
-                if servers.iter().any(|server| server.name == name) {
+                if names.iter().any(|known| known == name) {
                     let name = name.to_owned();
                     self.reader
                         .report(&at.pointer, SettingsProblem::DuplicateServer { name });
                 }
-                servers.extend(self.server(name, &at, writer, defaults));
+                match self.server(name, &at, writer, settings) {
+                    Some(ServerEntry::Reachable(server)) => settings.servers.push(*server),
+                    Some(ServerEntry::Files(server)) => settings.file_servers.push(*server),
+                    None => continue,
+                }
+                names.push(name.to_owned());
             }
         }
-        servers
     }
 
     fn server(
@@ -51,8 +66,8 @@ impl SettingsReader<'_> {
         name: &str,
         at: &LocatedValue<'_>,
         writer: ServerSyntax,
-        (watch, timeouts): (&WatchSettings, Timeouts),
-    ) -> Option<ServerSettings> {
+        defaults: &Settings,
+    ) -> Option<ServerEntry> {
         let table = match writer {
             ServerSyntax::Native => &SERVER,
             ServerSyntax::Client => &CLIENT_SERVER,
@@ -70,7 +85,13 @@ impl SettingsReader<'_> {
         if disabled == Some(true) {
             return None;
         }
-        let endpoint = self.endpoint(&section, writer);
+        let (watch, timeouts) = (&defaults.watch, defaults.timeouts);
+        let files = section.said("files").map(|at| self.paths(at));
+        let source = self.endpoint(&section, writer);
+        let endpoint = match &source {
+            Some(ServerAddress::Endpoint(endpoint)) => Some(endpoint.clone()),
+            Some(ServerAddress::Files) | None => None,
+        };
         // Read even if the endpoint is invalid, so that all mistakes are reported.
         let unreachable = || {
             Endpoint::Url(ServerUrl {
@@ -85,22 +106,73 @@ impl SettingsReader<'_> {
         if let Some(at) = section.said("watch") {
             server.watch = self.watch(at, watch);
         }
+        server.scope = section
+            .said("scope")
+            .and_then(|at| self.line(at, "a scope"));
+        if let Some(at) = section.said("calls") {
+            server.calls = self.calls(at);
+        }
         if let Some(at) = section.said("trust") {
             server.watch.trust = self.reader.word(at, TRUST).unwrap_or_default();
         }
         if let Some(at) = section.said("tool_defaults") {
             server.tool_defaults = self.tool_rules(at);
         }
-        endpoint.map(|_| server)
+        Some(match source? {
+            ServerAddress::Endpoint(_) => ServerEntry::Reachable(Box::new(server)),
+            ServerAddress::Files => ServerEntry::Files(Box::new(FileServer {
+                name: server.name,
+                files: files?,
+                scope: server.scope,
+                watch: server.watch,
+            })),
+        })
     }
 
-    fn endpoint(&mut self, section: &Section<'_>, writer: ServerSyntax) -> Option<Endpoint> {
+    /// Reads the calls that `watch` makes.
+    fn calls(&mut self, at: &LocatedValue<'_>) -> Vec<WatchedCall> {
+        let items = self.reader.list(at);
+        let read = items.iter().filter_map(|item| {
+            let section = self.section(item, &CALL);
+            let arguments = match section.said("arguments") {
+                Some(at) => self.reader.object(at)?.clone(),
+                None => Object::new(),
+            };
+            let tool = section
+                .said("tool")
+                .and_then(|at| self.line(at, "a tool's name"));
+            Some(WatchedCall {
+                tool: tool?,
+                arguments: Value::Object(arguments),
+            })
+        });
+        read.collect()
+    }
+
+    fn endpoint(&mut self, section: &Section<'_>, writer: ServerSyntax) -> Option<ServerAddress> {
         let (key, at) = self.exactly_one(section, &SERVER)?;
         let (transport, others): (_, &[_]) = match key {
-            "command" => (ClientTransport::Command, &["headers"]),
-            _ => (ClientTransport::Url, &["args", "env", "cwd", "inherit_env"]),
+            "command" => (Some(ClientTransport::Command), &["headers"]),
+            "url" => (
+                Some(ClientTransport::Url),
+                &["args", "env", "cwd", "inherit_env"],
+            ),
+            _ => (
+                None,
+                &[
+                    "type",
+                    "args",
+                    "env",
+                    "cwd",
+                    "inherit_env",
+                    "headers",
+                    "calls",
+                ],
+            ),
         };
-        self.check_type(section, key, transport);
+        if let Some(transport) = transport {
+            self.check_type(section, key, transport);
+        }
         for other in others {
             let Some(at) = section.said(other) else {
                 continue;
@@ -115,10 +187,12 @@ impl SettingsReader<'_> {
                 }
             }
         }
-        match transport {
-            ClientTransport::Command => self.command(section, at, writer),
-            ClientTransport::Url => self.remote(section, at),
-        }
+        let endpoint = match transport {
+            Some(ClientTransport::Command) => self.command(section, at, writer)?,
+            Some(ClientTransport::Url) => self.remote(section, at)?,
+            None => return Some(ServerAddress::Files),
+        };
+        Some(ServerAddress::Endpoint(endpoint))
     }
 
     fn check_type(&mut self, section: &Section<'_>, key: &'static str, transport: ClientTransport) {

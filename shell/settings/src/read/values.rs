@@ -64,6 +64,12 @@ impl SettingsReader<'_> {
         Some(self.folder.join(path))
     }
 
+    /// Paths, joined to the folder of the settings.
+    pub(super) fn paths(&mut self, at: &LocatedValue<'_>) -> Vec<PathBuf> {
+        let paths = self.lines(at, "a path").into_iter();
+        paths.map(|path| self.folder.join(path)).collect()
+    }
+
     /// A text, or a number or boolean that is read as one.
     pub(super) fn scalar(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         match at.value {

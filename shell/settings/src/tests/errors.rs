@@ -20,10 +20,18 @@ fn every_mistake_is_reported_with_its_place() {
             "lisen: x\nservers: {}\n",
             &["1:1: /lisen: unknown key `lisen`, did you mean `listen`?"],
         ),
-        ("servers: {a: {}}", &["1:11: /servers/a: one of `command`, `url` is needed"]),
+        ("servers: {a: {}}", &["1:11: /servers/a: one of `command`, `url`, `files` is needed"]),
         (
             "servers: {a: {command: x, url: http://h}}",
             &["1:27: /servers/a/url: `command` and `url` exclude each other"],
+        ),
+        (
+            "servers: {a: {files: x.json, calls: []}, b: {url: http://h, calls: [{arguments: []}]}}",
+            &[
+                "1:31: /servers/a/calls: `files` and `calls` exclude each other",
+                "1:69: /servers/b/calls/0: `tool` is missing",
+                "1:81: /servers/b/calls/0/arguments: expected a mapping, found an array",
+            ],
         ),
         (
             "servers: {a: {command: x, headers: {}}, b: {url: http://h, env: {}, cwd: .}}",

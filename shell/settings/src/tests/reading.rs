@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use toolwarden_drift::ChangeClass;
+use toolwarden_drift::{ChangeClass, ToolwatchChangeType};
 use toolwarden_guard::OutputMode;
 use toolwarden_live_guard::MisuseRules;
 use toolwarden_mcp::{Command, ConnectionLimits, Endpoint, EnvInheritance, ServerUrl};
@@ -41,6 +41,10 @@ fn watch() -> WatchSettings {
         output: OutputMode::Warn,
         strip_hidden: true,
         shapes: false,
+        learn_results: 7,
+        window: seconds(7200),
+        alert_on: vec![ToolwatchChangeType::Schema, ToolwatchChangeType::Response],
+        tools: texts(["search"]),
         compare_time: seconds(2),
         compare_list_time: seconds(9),
         trust: TrustMode::FirstUse,
@@ -131,6 +135,8 @@ fn servers() -> Vec<ServerSettings> {
                 ]),
                 ..watch()
             },
+            scope: None,
+            calls: Vec::new(),
             tool_defaults: Some(json!({"group": ["code"], "rate_limit": 5})),
         },
         ServerSettings {
@@ -154,6 +160,23 @@ fn servers() -> Vec<ServerSettings> {
             "plain",
             Endpoint::url("http://localhost:9/mcp").unwrap(),
         )),
+        ServerSettings {
+            scope: Some("staff".to_owned()),
+            calls: vec![
+                WatchedCall {
+                    tool: "search".to_owned(),
+                    arguments: json!({"q": "$$5 ${NOT_SET}"}),
+                },
+                WatchedCall {
+                    tool: "ping".to_owned(),
+                    arguments: json!({}),
+                },
+            ],
+            ..with_watch(ServerSettings::new(
+                "called",
+                Endpoint::url("http://localhost:9/mcp").unwrap(),
+            ))
+        },
         with_watch(ServerSettings::new(
             "memory",
             command("C:/Program Files/x.exe", &[]),
@@ -329,6 +352,12 @@ fn every_key_is_read() {
             },
         },
         servers: servers(),
+        file_servers: vec![FileServer {
+            name: "listed".to_owned(),
+            files: vec![PathBuf::from("etc/lists/tools.json")],
+            scope: Some("staff".to_owned()),
+            watch: watch(),
+        }],
         prefix: PrefixMode::Conflict,
         separator: "-".to_owned(),
         client_attributes: texts(["region", "cost-center"]),

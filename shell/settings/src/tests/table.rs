@@ -48,6 +48,7 @@ fn mappings() -> Vec<Mapping> {
         ("limits", "/listen/limits"),
         ("server", "/servers/a"),
         ("client_server", "/mcpServers/a"),
+        ("call", "/servers/a/calls/0"),
         ("timeouts", "/servers/a/timeouts"),
         ("restart", "/servers/a/restart"),
         ("breaker", "/servers/a/breaker"),

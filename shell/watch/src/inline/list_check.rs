@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use tokio::sync::oneshot;
 use toolwarden_drift::text::{TextFinding, scan};
-use toolwarden_drift::{ToolDrift, ToolwatchChangeType, shadowing_finding};
+use toolwarden_drift::{ToolDrift, shadowing_finding};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::{Approval, BaselineOrigin, NewBaseline, PinsRevision, ServerKey, Store};
 
@@ -341,7 +341,7 @@ fn check_list(
         version: UNKNOWN_VERSION,
         // Also if the list is incomplete: tools that appear later are new.
         seal: true,
-        alert_on: &ToolwatchChangeType::ALL,
+        alert_on: &seen.settings.alert_on,
         alert_on_equivalent: false,
         wanted: &[],
     };

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use crate::result_pooling::ResultPooling;
 use toolwarden_live_guard::Clock;
 
 /// The options for watching inside the gateway.
@@ -30,8 +29,6 @@ pub struct InlineOptions {
     /// The minimum time between two comparisons of a tool's results with their shape: each comparison costs
     /// certainty.
     pub result_check_interval: Duration,
-    /// How results are collected before they are compared.
-    pub pooling: ResultPooling,
     /// The number of threads that compare definitions.
     pub compare_threads: usize,
     /// The minimum time between two alerts for the same finding in the results of a tool.
@@ -52,7 +49,6 @@ impl Default for InlineOptions {
             tools_per_flush_interval: 1024,
             max_tools: 16 * 1024,
             result_check_interval: Duration::from_secs(60),
-            pooling: ResultPooling::default(),
             compare_threads: compare_threads(),
             finding_interval: Duration::from_secs(3600),
         }

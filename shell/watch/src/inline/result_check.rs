@@ -22,7 +22,7 @@ use crate::observation::Observation;
 use crate::observed_results::ObservedResults;
 use crate::pins::Pins;
 use crate::record::{RecordOptions, RecordOutcome};
-use crate::result_pooling::add_recent_results;
+use crate::result_pooling::{ResultPooling, add_recent_results};
 use toolwarden_settings::ComparisonTimeouts;
 
 /// Results by server and tool.
@@ -58,6 +58,7 @@ struct PendingResults {
     /// Their latest observed definitions.
     texts: Vec<Box<RawValue>>,
     timeouts: ComparisonTimeouts,
+    alert_on: Vec<ToolwatchChangeType>,
     approval: Approval,
 }
 
@@ -138,7 +139,8 @@ impl StoreThread {
             Pins::from_store_for_tools(&self.store, key, results.keys().map(String::as_str))?;
         results.retain(|tool, _| pins.tools.contains_key(tool) && known.texts.contains_key(tool));
         let approval = self.approval();
-        let gathering = self.options.pooling;
+        let settings = known.settings.as_deref().cloned().unwrap_or_default();
+        let gathering = ResultPooling::of_settings(&settings);
         let pooled =
             |store: &Store| add_recent_results(store, &pins, &mut results, gathering, approval.at);
         self.store.write_transaction(pooled)?;
@@ -150,12 +152,12 @@ impl StoreThread {
         let texts = wanted.iter().filter_map(|tool| known.texts.get(tool));
         let is_pinned = |text: &RawValue| pins.match_exact(text.get()).is_some();
         let needs_comparison = !texts.clone().all(|text| is_pinned(text));
-        let time = known.settings.as_ref().map(|it| it.comparison_timeouts());
         let pending = PendingResults {
             key: key.clone(),
             texts: texts.cloned().collect(),
             tools: wanted,
-            timeouts: time.unwrap_or_default(),
+            timeouts: settings.comparison_timeouts(),
+            alert_on: settings.alert_on,
             approval,
         };
         if !needs_comparison {
@@ -278,7 +280,7 @@ fn compare_results(
         approval: &pending.approval,
         version: UNKNOWN_VERSION,
         seal: false,
-        alert_on: &ToolwatchChangeType::ALL,
+        alert_on: &pending.alert_on,
         alert_on_equivalent: false,
         wanted,
     };

@@ -4,18 +4,15 @@ use std::time::Duration;
 use serde_json::json;
 use toolwarden_drift::ToolwatchChangeType;
 use toolwarden_mcp::{Command, Endpoint};
-use toolwarden_watch::{ToolListSource, WatchConfig};
+use toolwarden_settings::{Settings, to_yaml};
+use toolwarden_watch::{ServerFileKind, ToolListSource, WatchConfig};
 
 fn read(name: &str, text: &str) -> Result<WatchConfig, String> {
     let variable = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
     WatchConfig::parse(Path::new(name), text, &variable).map_err(|error| error.to_string())
 }
 
-#[test]
-fn everything_in_it_counts() {
-    let config = read(
-        "watch.toml",
-        r#"
+const TOML: &str = r#"
 check_interval_seconds = 60
 alert_on = ["schema_change"]
 tools = ["search"]
@@ -36,16 +33,20 @@ command = "npx -y @playwright/mcp"
 
 [servers.files]
 files = ["tools.json"]
-"#,
-    )
-    .unwrap();
-    assert_eq!(config.check_interval, Duration::from_secs(60));
-    assert_eq!(config.alert_on, [ToolwatchChangeType::Schema]);
-    assert_eq!(config.tools, ["search"]);
-    assert_eq!(
-        (config.learn_results, config.window),
-        (50, Duration::from_secs(7200))
-    );
+"#;
+
+#[test]
+fn everything_in_it_counts() {
+    let config = read("watch.toml", TOML).unwrap();
+    for server in config.servers.values() {
+        assert_eq!(server.check_interval, Duration::from_secs(60));
+        assert_eq!(server.alert_on, [ToolwatchChangeType::Schema]);
+        assert_eq!(server.tools, ["search"]);
+        assert_eq!(
+            (server.pooling.learn_results, server.pooling.window),
+            (50, Duration::from_secs(7200))
+        );
+    }
     let search = &config.servers["search"];
     let ToolListSource::Live(Endpoint::Url(url)) = &search.source else {
         panic!("it is an address");
@@ -77,9 +78,10 @@ files = ["tools.json"]
 #[test]
 fn defaults_are_those_of_the_document() {
     let config = read("watch.toml", "[servers.a]\ncommand = \"a\"").unwrap();
-    assert_eq!(config.check_interval, Duration::from_secs(300));
-    assert_eq!(config.alert_on.len(), 3);
-    assert_eq!(config.tools, Vec::<String>::new());
+    let server = &config.servers["a"];
+    assert_eq!(server.check_interval, Duration::from_secs(300));
+    assert_eq!(server.alert_on.len(), 3);
+    assert_eq!(server.tools, Vec::<String>::new());
 }
 
 #[test]
@@ -142,4 +144,134 @@ fn mistakes_are_reported_with_their_place() {
             .unwrap_err()
             .starts_with("not JSON: ")
     );
+}
+
+fn from_settings(yaml: &str) -> WatchConfig {
+    let variable = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
+    let loaded = Settings::of_text(yaml, Path::new("toolwarden.yaml"), &variable).unwrap();
+    WatchConfig::from_settings(&loaded.settings).unwrap()
+}
+
+#[test]
+fn converted_settings_mean_the_same() {
+    let converted = to_yaml(&WatchConfig::to_settings(Path::new("watch.toml"), TOML).unwrap());
+    assert_eq!(from_settings(&converted), read("watch.toml", TOML).unwrap());
+    let expected = r#"servers:
+  browser:
+    command: npx
+    args: ["-y", "@playwright/mcp"]
+  files:
+    files: [tools.json]
+  search:
+    calls: [{"arguments":{"query":"rust"},"tool":"search"}]
+    headers:
+      Authorization: "Bearer ${TOKEN}"
+    scope: admin
+    timeouts:
+      start: "5s"
+      request: "5s"
+    url: "https://tools.example/mcp"
+watch:
+  alert_on: [schema_change]
+  every: "60s"
+  learn_results: 50
+  tools: [search]
+  window: "2h"
+"#;
+    assert_eq!(converted, expected);
+}
+
+#[test]
+fn dollar_signs_survive_the_conversion() {
+    let toml = r#"
+[servers.a]
+command = "run"
+args = ["$5", "$$", "${env:TOKEN}", "${unclosed", "${NOPE:-x}$"]
+[[servers.a.calls]]
+tool = "t"
+arguments = { price = "$$5", text = "${TOKEN}" }
+"#;
+    let converted = to_yaml(&WatchConfig::to_settings(Path::new("watch.toml"), toml).unwrap());
+    assert_eq!(from_settings(&converted), read("watch.toml", toml).unwrap());
+}
+
+#[test]
+fn what_cannot_be_converted_is_an_error() {
+    for (name, text, expected) in [
+        (
+            "watch.toml",
+            "[servers.\"a.b\"]\ncommand = \"a\"",
+            "/servers/a.b: a server's name in settings has 1 to 64 letters, digits, `-` and `_`; rename the \
+             server, and pin it again under the new name",
+        ),
+        (
+            "toolwarden.yaml",
+            "servers: {}",
+            "not a watch configuration from before the settings",
+        ),
+        (
+            ".mcp.json",
+            r#"{"mcpServers": {}}"#,
+            "not a watch configuration from before the settings",
+        ),
+        (
+            "watch.toml",
+            "[servers.a]\ncomand = \"a\"",
+            "/servers/a/comand: unknown key `comand`, did you mean `command`?",
+        ),
+    ] {
+        let converted = WatchConfig::to_settings(Path::new(name), text);
+        assert_eq!(converted.unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn a_file_is_what_its_name_or_content_says() {
+    use ServerFileKind::{Client, Settings, WatchFile};
+    for (name, text, expected) in [
+        ("watch.toml", "a = [", WatchFile),
+        ("toolwarden.yaml", "{", Settings),
+        ("s.yml", "a = 1", Settings),
+        ("watch", "[servers.a]\ncommand = \"a\"", WatchFile),
+        ("settings", "servers: {a: npx}", Settings),
+        ("settings", "", Settings),
+        ("x.json", r#"{"mcpServers": {}, "listen": "x"}"#, Client),
+        (
+            "x.json",
+            r#"{"servers": {"a": {"command": "x", "scope": "s"}}}"#,
+            WatchFile,
+        ),
+        (
+            "x.json",
+            r#"{"servers": {"a": {"command": "x", "watch": {}}}}"#,
+            Settings,
+        ),
+        (
+            "x.json",
+            r#"{"servers": {"a": {"command": "x"}}, "store": "s"}"#,
+            Settings,
+        ),
+        ("x.json", "{", WatchFile),
+    ] {
+        assert_eq!(
+            ServerFileKind::detect(Path::new(name), text),
+            expected,
+            "{name}: {text}"
+        );
+    }
+}
+
+#[test]
+fn every_server_of_the_settings_has_its_own_schedule() {
+    let config = from_settings(
+        "servers:\n  a: {url: 'http://127.0.0.1:1/mcp', watch: {every: 1m, window: 2h, tools: x}, \
+         timeouts: {request: 90s}}\n  b: npx b\nwatch: {every: 10m, learn_results: 5}",
+    );
+    let figures = |name: &str| {
+        let it = &config.servers[name];
+        let seconds = [it.check_interval, it.pooling.window, it.timeout].map(|it| it.as_secs());
+        (seconds, it.pooling.learn_results, it.tools.clone())
+    };
+    assert_eq!(figures("a"), ([60, 7200, 90], 5, vec!["x".to_owned()]));
+    assert_eq!(figures("b"), ([600, 86_400, 60], 5, Vec::new()));
 }

@@ -6,7 +6,6 @@ use toolwarden_drift::{ChangeClass, ToolwatchChangeType};
 use toolwarden_live_guard::{Clock, ManualClock};
 use toolwarden_settings::WatchSettings;
 use toolwarden_store::{AlertFilter, BaselineOrigin};
-use toolwarden_watch::ResultPooling;
 use toolwarden_watch::inline::{InlineOptions, Treatment};
 
 use super::{Gate, quick, run, tool};
@@ -17,20 +16,17 @@ fn result(value: &Value) -> Arc<str> {
         .into()
 }
 
-fn learning() -> InlineOptions {
-    InlineOptions {
-        pooling: ResultPooling {
-            learn_results: 10,
-            ..ResultPooling::default()
-        },
-        ..quick()
+fn learning() -> WatchSettings {
+    WatchSettings {
+        learn_results: 10,
+        ..WatchSettings::default()
     }
 }
 
 #[test]
 fn results_are_learned_and_drift_of_them_raises_an_alert() {
     run(async {
-        let gate = Gate::with(learning(), WatchSettings::default());
+        let gate = Gate::with(quick(), learning());
         let tools = [tool("send", "Sends.")];
         gate.check(&tools).await;
         for index in 0..40 {
@@ -78,13 +74,13 @@ fn results_are_learned_and_drift_of_them_raises_an_alert() {
 #[test]
 fn results_of_a_drifted_tool_leave_its_alert_open() {
     run(async {
-        let mut settings = WatchSettings::default();
+        let mut settings = learning();
         for class in ChangeClass::ALL {
             settings
                 .on_drift
                 .insert(class, toolwarden_settings::OnDrift::Serve);
         }
-        let gate = Gate::with(learning(), settings);
+        let gate = Gate::with(quick(), settings);
         gate.check(&[tool("send", "Sends.")]).await;
         let changed = [tool("send", "Sends to all.")];
         assert_eq!(
@@ -112,7 +108,7 @@ fn results_of_a_drifted_tool_leave_its_alert_open() {
 #[test]
 fn output_schema_violations_raise_an_alert() {
     run(async {
-        let gate = Gate::with(learning(), WatchSettings::default());
+        let gate = Gate::with(quick(), learning());
         let mut promising = tool("send", "Sends.");
         promising["outputSchema"] = json!({"type": "object", "properties": {"id": {"type": "integer"}},
             "required": ["id"]});
@@ -138,7 +134,7 @@ fn unchecked_results_are_not_stored() {
             shapes: false,
             ..WatchSettings::default()
         };
-        let gate = Gate::with(learning(), settings);
+        let gate = Gate::with(quick(), settings);
         gate.check(&[tool("send", "Sends.")]).await;
         for index in 0..20 {
             gate.watch

@@ -1,139 +1,18 @@
-//! The servers to watch, from our own configuration or from that of an MCP client.
+//! Reads the TOML file that came before the settings, the same in JSON, and the file of an MCP client.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use thiserror::Error;
 use toolwarden_drift::ToolwatchChangeType;
-use toolwarden_mcp::{Command, Endpoint, EnvInheritance, InvalidEndpoint, ServerUrl};
+use toolwarden_mcp::{Command, Endpoint, EnvInheritance, ServerUrl};
 use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{Object, Pointer, type_name};
+use toolwarden_settings::{WatchSettings, WatchedCall};
 
-use crate::DEFAULT_SCOPE;
+use super::{ToolListSource, WatchConfig, WatchConfigError, WatchedServer};
 
-/// What to watch, how often, and which changes raise alerts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WatchConfig {
-    /// The tools to watch; an empty list means all.
-    pub tools: Vec<String>,
-    /// The time between two checks of a server.
-    pub check_interval: Duration,
-    /// The change types that raise alerts.
-    pub alert_on: Vec<ToolwatchChangeType>,
-    /// How many results form the shape that later results are compared with.
-    pub learn_results: u64,
-    /// How far back results are compared with the pinned shape.
-    pub window: Duration,
-    /// The servers, by name.
-    pub servers: BTreeMap<String, WatchedServer>,
-}
-
-/// A server to watch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WatchedServer {
-    /// How to reach it.
-    pub source: ToolListSource,
-    /// The scope of its pins.
-    pub scope: String,
-    /// The timeout for requests to it.
-    pub timeout: Duration,
-    /// Calls to make at every check.
-    pub calls: Vec<WatchedCall>,
-}
-
-/// Where the tool definitions of a server come from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ToolListSource {
-    /// From the running server.
-    Live(Endpoint),
-    /// From files that another program writes.
-    Files(Vec<PathBuf>),
-}
-
-/// A call that shows what a tool returns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WatchedCall {
-    /// The tool.
-    pub tool: String,
-    /// The arguments.
-    pub arguments: Value,
-}
-
-/// Why a configuration cannot be used.
-#[derive(Debug, Error)]
-pub enum WatchConfigError {
-    /// The text is not TOML.
-    #[error("not TOML: {message}")]
-    Toml {
-        /// The parser's message, with the line.
-        message: String,
-    },
-    /// The text is not JSON.
-    #[error("not JSON: {message}")]
-    Json {
-        /// The parser's message, with the line.
-        message: String,
-    },
-    /// A key is not known.
-    #[error("{pointer}: unknown key `{key}`{suggestion}")]
-    UnknownKey {
-        /// The place.
-        pointer: Pointer,
-        /// The key.
-        key: String,
-        /// The text that suggests the closest known key.
-        suggestion: String,
-    },
-    /// A value has the wrong type.
-    #[error("{pointer}: expected {expected}, found {found}")]
-    Type {
-        /// The place.
-        pointer: Pointer,
-        /// The expected type.
-        expected: &'static str,
-        /// The actual type.
-        found: &'static str,
-    },
-    /// A word is not known.
-    #[error("{pointer}: unknown word `{word}`{suggestion}")]
-    Word {
-        /// The place.
-        pointer: Pointer,
-        /// The word.
-        word: String,
-        /// The text that suggests the closest known word.
-        suggestion: String,
-    },
-    /// A server has none, or more than one, of the keys that say how to reach it.
-    #[error("{pointer}: a server needs one of `command`, `url` and `files`")]
-    Unreachable {
-        /// The place.
-        pointer: Pointer,
-    },
-    /// An address or command is invalid.
-    #[error("{pointer}: {source}")]
-    Endpoint {
-        /// The place.
-        pointer: Pointer,
-        /// Why.
-        source: InvalidEndpoint,
-    },
-    /// An environment variable is not set.
-    #[error("{pointer}: the environment variable `{name}` is not set")]
-    Unset {
-        /// The place.
-        pointer: Pointer,
-        /// The variable.
-        name: String,
-    },
-    /// The configuration names no servers.
-    #[error("no servers: name at least one under `servers`")]
-    NoServers,
-}
-
-const ROOT_KEYS: &[&str] = &[
+pub(super) const ROOT_KEYS: &[&str] = &[
     "tools",
     "check_interval_seconds",
     "alert_on",
@@ -141,7 +20,7 @@ const ROOT_KEYS: &[&str] = &[
     "window_hours",
     "servers",
 ];
-const SERVER_KEYS: &[&str] = &[
+pub(super) const SERVER_KEYS: &[&str] = &[
     "command",
     "args",
     "env",
@@ -157,8 +36,8 @@ const SERVER_KEYS: &[&str] = &[
 const CALL_KEYS: &[&str] = &["tool", "arguments"];
 
 impl WatchConfig {
-    /// Parses a configuration: JSON if the file name says so, and otherwise TOML. `variable` looks up
-    /// `${NAME}`.
+    /// Parses a configuration that is not settings: JSON if the file name says so, and otherwise TOML.
+    /// `variable` looks up `${NAME}`.
     ///
     /// # Errors
     /// The first mistake, with its place.
@@ -167,17 +46,7 @@ impl WatchConfig {
         text: &str,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, WatchConfigError> {
-        let json =
-            path.extension().is_some_and(|it| it == "json") || text.trim_start().starts_with('{');
-        let document: Value = if json {
-            serde_json::from_str(text).map_err(|error| WatchConfigError::Json {
-                message: error.to_string(),
-            })?
-        } else {
-            toml::from_str(text).map_err(|error: toml::de::Error| WatchConfigError::Toml {
-                message: error.to_string().trim_end().to_owned(),
-            })?
-        };
+        let document = read_document(path, text)?;
         let servers = document.get("mcpServers");
         let reader = ConfigReader {
             of_client: servers.is_some(),
@@ -191,6 +60,32 @@ impl WatchConfig {
     }
 }
 
+/// The document in a file: JSON if the file name or the first character says so, and otherwise TOML.
+pub(super) fn read_document(path: &Path, text: &str) -> Result<Value, WatchConfigError> {
+    let is_json =
+        path.extension().is_some_and(|it| it == "json") || text.trim_start().starts_with('{');
+    if is_json {
+        return serde_json::from_str(text).map_err(|error| WatchConfigError::Json {
+            message: error.to_string(),
+        });
+    }
+    toml::from_str(text).map_err(|error: toml::de::Error| WatchConfigError::Toml {
+        message: error.to_string().trim_end().to_owned(),
+    })
+}
+
+/// Whether a JSON document has only keys of a watch configuration. Settings name servers under the same
+/// key; what both can read is read as before.
+pub(super) fn is_watch_file(document: &Value) -> bool {
+    let has_only = |value: &Value, keys: &[&str]| {
+        let members = value.as_object();
+        members.is_some_and(|it| it.keys().all(|key| keys.contains(&key.as_str())))
+    };
+    let servers = document.get("servers").and_then(Value::as_object);
+    let mut servers = servers.into_iter().flatten().map(|(_, server)| server);
+    has_only(document, ROOT_KEYS) && servers.all(|it| has_only(it, SERVER_KEYS))
+}
+
 struct ConfigReader<'r> {
     /// Whether the file belongs to an MCP client, which puts only the program into `command`.
     of_client: bool,
@@ -201,39 +96,19 @@ impl ConfigReader<'_> {
     fn config(&self, document: &Value, at: &Pointer) -> Result<WatchConfig, WatchConfigError> {
         let members = object(document, at)?;
         check_known_keys(members, ROOT_KEYS, at)?;
-        let mut config = WatchConfig::default();
-        if let Some(tools) = members.get("tools") {
-            config.tools = texts(tools, &at.child("tools"))?;
-        }
-        if let Some(seconds) = members.get("check_interval_seconds") {
-            let seconds = positive(seconds, &at.child("check_interval_seconds"))?;
-            config.check_interval = Duration::from_secs(seconds);
-        }
-        if let Some(words) = members.get("alert_on") {
-            let at = at.child("alert_on");
-            let words = texts(words, &at)?;
-            let read = words.iter().map(|word| change_type(word, &at));
-            config.alert_on = read.collect::<Result<_, _>>()?;
-        }
-        if let Some(results) = members.get("learn_results") {
-            config.learn_results = positive(results, &at.child("learn_results"))?;
-        }
-        if let Some(hours) = members.get("window_hours") {
-            let hours = positive(hours, &at.child("window_hours"))?;
-            config.window = Duration::from_secs(hours.saturating_mul(3600));
-        }
+        let watch = watch_settings(members, at)?;
         let Some(servers) = members.get("servers") else {
             return Err(WatchConfigError::NoServers);
         };
+        let mut config = WatchConfig::default();
         let at = at.child("servers");
         for (name, server) in object(servers, &at)? {
             let at = at.child(name);
             check_known_keys(object(server, &at)?, SERVER_KEYS, &at)?;
-            config
-                .servers
-                .insert(name.clone(), self.server(server, &at)?);
+            let server = self.server(server, &at, &watch)?;
+            config.servers.insert(name.clone(), server);
         }
-        require_servers(config)
+        config.require_servers()
     }
 
     /// The configuration of a client. Its other keys are ignored.
@@ -246,22 +121,28 @@ impl ConfigReader<'_> {
         for (name, server) in object(servers, at)? {
             let disabled = server.get("disabled").and_then(Value::as_bool);
             if disabled != Some(true) {
-                let server = self.server(server, &at.child(name))?;
+                let watch = WatchSettings::default();
+                let server = self.server(server, &at.child(name), &watch)?;
                 config.servers.insert(name.clone(), server);
             }
         }
-        require_servers(config)
+        config.require_servers()
     }
 
-    fn server(&self, server: &Value, at: &Pointer) -> Result<WatchedServer, WatchConfigError> {
+    fn server(
+        &self,
+        server: &Value,
+        at: &Pointer,
+        watch: &WatchSettings,
+    ) -> Result<WatchedServer, WatchConfigError> {
         let members = object(server, at)?;
         let timeout = match members.get("timeout_seconds") {
             Some(seconds) => positive(seconds, &at.child("timeout_seconds"))?,
             None => 60,
         };
         let scope = match members.get("scope") {
-            Some(scope) => text(scope, &at.child("scope"))?.to_owned(),
-            None => DEFAULT_SCOPE.to_owned(),
+            Some(scope) => Some(text(scope, &at.child("scope"))?.to_owned()),
+            None => None,
         };
         let mut calls = Vec::new();
         if let Some(list) = members.get("calls") {
@@ -270,11 +151,11 @@ impl ConfigReader<'_> {
                 calls.push(call(entry, &at.index(index))?);
             }
         }
+        let source = self.tool_list_source(members, at)?;
         Ok(WatchedServer {
-            source: self.tool_list_source(members, at)?,
-            scope,
             timeout: Duration::from_secs(timeout),
             calls,
+            ..WatchedServer::new(source, scope.as_ref(), watch)
         })
     }
 
@@ -398,24 +279,30 @@ impl ConfigReader<'_> {
     }
 }
 
-impl Default for WatchConfig {
-    fn default() -> Self {
-        Self {
-            tools: Vec::new(),
-            check_interval: Duration::from_secs(300),
-            alert_on: ToolwatchChangeType::ALL.to_vec(),
-            learn_results: 30,
-            window: Duration::from_secs(24 * 3600),
-            servers: BTreeMap::new(),
-        }
+/// The keys of the root that say how servers are watched.
+fn watch_settings(members: &Object, at: &Pointer) -> Result<WatchSettings, WatchConfigError> {
+    let mut watch = WatchSettings::default();
+    if let Some(tools) = members.get("tools") {
+        watch.tools = texts(tools, &at.child("tools"))?;
     }
-}
-
-fn require_servers(config: WatchConfig) -> Result<WatchConfig, WatchConfigError> {
-    if config.servers.is_empty() {
-        return Err(WatchConfigError::NoServers);
+    if let Some(seconds) = members.get("check_interval_seconds") {
+        let seconds = positive(seconds, &at.child("check_interval_seconds"))?;
+        watch.check_interval = Duration::from_secs(seconds);
     }
-    Ok(config)
+    if let Some(words) = members.get("alert_on") {
+        let at = at.child("alert_on");
+        let words = texts(words, &at)?;
+        let read = words.iter().map(|word| change_type(word, &at));
+        watch.alert_on = read.collect::<Result<_, _>>()?;
+    }
+    if let Some(results) = members.get("learn_results") {
+        watch.learn_results = positive(results, &at.child("learn_results"))?;
+    }
+    if let Some(hours) = members.get("window_hours") {
+        let hours = positive(hours, &at.child("window_hours"))?;
+        watch.window = Duration::from_secs(hours.saturating_mul(3600));
+    }
+    Ok(watch)
 }
 
 fn call(entry: &Value, at: &Pointer) -> Result<WatchedCall, WatchConfigError> {
@@ -447,7 +334,7 @@ fn change_type(word: &str, at: &Pointer) -> Result<ToolwatchChangeType, WatchCon
         })
 }
 
-fn check_known_keys(
+pub(super) fn check_known_keys(
     members: &Object,
     known: &[&str],
     at: &Pointer,
@@ -470,7 +357,7 @@ fn type_error(value: &Value, expected: &'static str, at: &Pointer) -> WatchConfi
     }
 }
 
-fn object<'v>(value: &'v Value, at: &Pointer) -> Result<&'v Object, WatchConfigError> {
+pub(super) fn object<'v>(value: &'v Value, at: &Pointer) -> Result<&'v Object, WatchConfigError> {
     value
         .as_object()
         .ok_or_else(|| type_error(value, "a table", at))
@@ -482,7 +369,7 @@ fn array<'v>(value: &'v Value, at: &Pointer) -> Result<&'v Vec<Value>, WatchConf
         .ok_or_else(|| type_error(value, "a list", at))
 }
 
-fn text<'v>(value: &'v Value, at: &Pointer) -> Result<&'v str, WatchConfigError> {
+pub(super) fn text<'v>(value: &'v Value, at: &Pointer) -> Result<&'v str, WatchConfigError> {
     value
         .as_str()
         .ok_or_else(|| type_error(value, "a text", at))
@@ -495,7 +382,7 @@ fn texts(value: &Value, at: &Pointer) -> Result<Vec<String>, WatchConfigError> {
         .collect()
 }
 
-fn positive(value: &Value, at: &Pointer) -> Result<u64, WatchConfigError> {
+pub(super) fn positive(value: &Value, at: &Pointer) -> Result<u64, WatchConfigError> {
     let number = value.as_u64().filter(|number| *number > 0);
     number.ok_or_else(|| type_error(value, "a whole number above 0", at))
 }
