@@ -53,7 +53,9 @@ const WRAPPERS: &[&str] = &["custom", "definition", "function", "toolSpec", "too
 
 /// Marks the changes of such members as unknown: whether old calls are still accepted cannot be decided.
 pub(crate) fn mark_call_contract(changes: &mut [Change]) {
-    let others = changes.iter_mut().filter(|it| it.evidence.facet == Facet::Other);
+    let others = changes
+        .iter_mut()
+        .filter(|it| it.evidence.facet == Facet::Other);
     // Prose beside them is text like any other.
     let is_prose = |it: &Change| {
         let last = it.pointer.segments().last().unwrap_or_default();

@@ -280,7 +280,7 @@ fn other_facets(
         let message = match route_change(&difference.pointer).filter(|_| facet == Facet::Other) {
             Some(means) => format!("{means}: `{}` {did}", last_name(&difference.pointer)),
             None if rule == "second-schema" => {
-                let name = second_schema(&difference.pointer).unwrap_or(what);
+                let name = second_schema(&difference.pointer).unwrap_or_else(|| what.clone());
                 let is_whole = last_name(&difference.pointer) == name;
                 let did = if is_whole { did } else { "was changed" };
                 format!(

@@ -186,7 +186,7 @@ mod tests {
         ];
         let expected = expected.map(|(at, text, prose)| (at.to_owned(), text.to_owned(), prose));
         assert_eq!(found, expected);
-        // A definition that has such a member is no list.
+        // A definition that has such a member is not a list.
         assert_eq!(list_facts(r#"[{"name": "a", "server": "x"}]"#).beside, []);
     }
 }

@@ -99,7 +99,7 @@ impl SettingsReader<'_> {
                 headers: Vec::new(),
             })
         };
-        let mut server = ServerSettings::new(name, endpoint.clone().unwrap_or_else(unreachable));
+        let mut server = ServerSettings::new(name, endpoint.unwrap_or_else(unreachable));
         server.watch = watch.clone();
         server.timeouts = timeouts;
         self.lifecycle(&section, &mut server);
