@@ -46,7 +46,7 @@ impl DemoServer {
     }
 
     /// Ends as if killed: open connections break, sessions are forgotten, and no client is notified.
-    pub fn die(&self) {
+    pub fn kill(&self) {
         let running = self.running().take();
         if let Some(Running { stop, thread }) = running {
             drop(stop);
@@ -60,7 +60,7 @@ impl DemoServer {
     ///
     /// # Errors
     /// The port was taken in the meantime.
-    pub fn revive(&self) -> io::Result<()> {
+    pub fn restart(&self) -> io::Result<()> {
         let mut running = self.running();
         if running.is_none() {
             let listener = TcpListener::bind(self.address)?;
@@ -76,7 +76,7 @@ impl DemoServer {
 
 impl Drop for DemoServer {
     fn drop(&mut self) {
-        self.die();
+        self.kill();
     }
 }
 

@@ -160,7 +160,7 @@ impl Shop {
     }
 
     /// Accepts requests and answers none until [`Self::recover`].
-    pub fn hang(&self) {
+    pub fn stop_answering(&self) {
         self.0.is_hanging.send_replace(true);
     }
 

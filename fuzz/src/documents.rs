@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use toolwarden_guard::{Circumstances, Condition, InvalidCondition, Policy, lint};
+use toolwarden_guard::{Condition, ConditionInputs, InvalidCondition, Policy, lint};
 use toolwarden_model::document::{Document, parse_duration};
 use toolwarden_model::json::{Pointer, Value, parse};
 use toolwarden_probe::{ProbeFileError, ProbeSuite};
@@ -193,14 +193,14 @@ pub fn condition(data: &[u8]) {
         Err(_other) => return,
     };
     assert_eq!(condition.text(), text);
-    let circumstances = Circumstances {
+    let condition_inputs = ConditionInputs {
         now: Timestamp::UNIX_EPOCH,
         zone: TimeZone::UTC,
         load: Some(0.5),
         attributes: BTreeMap::from([("region".to_owned(), Value::from("eu"))]),
     };
-    let answer = condition.holds(&circumstances);
-    assert_eq!(condition.holds(&circumstances), answer);
+    let answer = condition.holds(&condition_inputs);
+    assert_eq!(condition.holds(&condition_inputs), answer);
 }
 
 /// White space around a duration does not count, and seconds are the default unit.

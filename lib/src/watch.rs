@@ -28,5 +28,5 @@ pub use toolwarden_watch::{
     CheckOutcome, CheckSource, CompletedCheck, DEFAULT_SCOPE, LockError, LockFile, LockedServer,
     LockedTool, Observation, ObservedResults, PendingApproval, Pin, PinReport, PinReportTool, Pins,
     PinsError, RaisedAlert, RecordOptions, RecordOutcome, ResultSampling, ServerListing,
-    UnreadableDefinition, approve, backup, check, pin, run_check, waiting,
+    UnreadableDefinition, approve, backup, check, pending_approvals, pin, run_check,
 };

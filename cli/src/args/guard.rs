@@ -91,7 +91,7 @@ pub(crate) struct PolicyArgs {
 
 /// Under which circumstances.
 #[derive(Debug, Args)]
-pub(crate) struct CircumstancesArgs {
+pub(crate) struct ConditionArgs {
     /// Decide as if it were this time, such as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) now: Option<Timestamp>,
@@ -159,7 +159,7 @@ pub(crate) struct GuardCheckArgs {
     pub(crate) call: CallArgs,
 
     #[command(flatten)]
-    pub(crate) circumstances: CircumstancesArgs,
+    pub(crate) condition_inputs: ConditionArgs,
 
     /// Record the decisions in the audit log of the store, at the time they are made
     #[arg(long, conflicts_with = "now")]
@@ -209,7 +209,7 @@ pub(crate) struct AvailableArgs {
     pub(crate) state: Option<String>,
 
     #[command(flatten)]
-    pub(crate) circumstances: CircumstancesArgs,
+    pub(crate) condition_inputs: ConditionArgs,
 
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
@@ -225,7 +225,7 @@ pub(crate) struct GroupsArgs {
     pub(crate) principal: Option<String>,
 
     #[command(flatten)]
-    pub(crate) circumstances: CircumstancesArgs,
+    pub(crate) condition_inputs: ConditionArgs,
 
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
@@ -321,7 +321,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) call: CallArgs,
 
     #[command(flatten)]
-    pub(crate) circumstances: CircumstancesArgs,
+    pub(crate) condition_inputs: ConditionArgs,
 
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,

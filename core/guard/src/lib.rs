@@ -20,14 +20,14 @@ mod window;
 
 pub use bind_arguments::{BindError, bind_arguments};
 pub use condition::{
-    Circumstances, Condition, ConditionContext, ConditionError, InvalidCondition, UnknownTimeZone,
-    parse_time_zone,
+    Condition, ConditionContext, ConditionError, ConditionInputs, InvalidCondition,
+    UnknownTimeZone, parse_time_zone,
 };
 pub use decision::{ALL_PASSED, Decision, Denial, Gate, ReasonCode, ValueFault, milliseconds};
 pub use graph::{EdgeOrigin, EdgeTarget, Graph, GraphEdge, GraphState, dot, mermaid, svg};
 pub use guard::{
-    AdmittedCall, Amendment, Availability, BoundValues, CallDestination, DiscoveredTools, Feature,
-    GateResult, GroupSummary, Guard, LimitExceeded, MeteredCall, NameRef, Permit,
+    AdmittedCall, Availability, BoundValues, CallDestination, DiscoveredTools, Feature, GateResult,
+    GroupSummary, Guard, LimitExceeded, MeteredCall, NameRef, PermissionChange, Permit,
     ReachableFeatures, Request, RequestedGroups, ToolFacts, ToolIdentity, UnavailableTool,
     UnusableSchema, VariantTool,
 };

@@ -253,7 +253,7 @@ mod tests {
         suggestions.remove(0)
     }
 
-    fn listed<N: std::borrow::Borrow<str>>(names: &BTreeSet<N>) -> Vec<&str> {
+    fn join_names<N: std::borrow::Borrow<str>>(names: &BTreeSet<N>) -> Vec<&str> {
         names.iter().map(N::borrow).collect()
     }
 
@@ -261,29 +261,29 @@ mod tests {
     fn tools_count_under_either_name() {
         for name in ["bank__pay", "pay"] {
             let told = of_ada(&[name]);
-            assert_eq!(listed(&told.groups), ["money"], "{name}");
-            assert_eq!(listed(&told.permissions), ["pay:send"], "{name}");
+            assert_eq!(join_names(&told.groups), ["money"], "{name}");
+            assert_eq!(join_names(&told.permissions), ["pay:send"], "{name}");
             assert_eq!(told.roles, ["payer"], "{name}");
-            assert_eq!(listed(&told.unused_roles), ["clerk"], "{name}");
+            assert_eq!(join_names(&told.unused_roles), ["clerk"], "{name}");
         }
-        assert_eq!(listed(&of_ada(&["any__look"]).groups), ["reading"]);
+        assert_eq!(join_names(&of_ada(&["any__look"]).groups), ["reading"]);
         // Two tools have this name, so the one that was used is unknown.
-        assert_eq!(listed(&of_ada(&["sum"]).unlisted), ["sum"]);
+        assert_eq!(join_names(&of_ada(&["sum"]).unlisted), ["sum"]);
     }
 
     #[test]
     fn resources_and_prompts_count() {
         let told = of_ada(&["resource:file:///public/news", "prompt:letter"]);
-        assert_eq!(listed(&told.groups), ["reading", "writing"]);
+        assert_eq!(join_names(&told.groups), ["reading", "writing"]);
         assert_eq!(told.roles, ["clerk"]);
-        assert_eq!(listed(&told.unused_groups), ["money", "staff"]);
+        assert_eq!(join_names(&told.unused_groups), ["money", "staff"]);
         assert!(told.unlisted.is_empty());
         let told = of_ada(&["resource:file:///public/./plan"]);
-        assert_eq!(listed(&told.groups), ["staff"]);
-        assert_eq!(listed(&told.permissions), ["plan:read"]);
+        assert_eq!(join_names(&told.groups), ["staff"]);
+        assert_eq!(join_names(&told.permissions), ["plan:read"]);
         let told = of_ada(&["resource:note://x", "prompt:other"]);
         assert_eq!(
-            listed(&told.unlisted),
+            join_names(&told.unlisted),
             ["prompt:other", "resource:note://x"]
         );
     }

@@ -33,14 +33,14 @@ pub struct Window(Calls);
 /// One call, the usual case among millions of keys, needs no heap.
 #[derive(Debug)]
 enum Calls {
-    One { at: Stamp, horizon: u64 },
+    One { at: NonZeroTime, max_window: u64 },
     Many(Option<Box<Ring>>),
 }
 
 #[derive(Debug)]
 struct Ring {
     /// The longest window queried: older calls are never needed again.
-    horizon: u64,
+    max_window: u64,
     /// INVARIANT: ascending and not empty.
     calls: VecDeque<u64>,
 }
@@ -85,24 +85,27 @@ impl Window {
 
     #[inline]
     fn push(&mut self, now: u64, window: u64) -> u64 {
-        let at = self.time(now).min(Stamp::MAX);
+        let at = self.time(now).min(NonZeroTime::MAX);
         match &mut self.0 {
-            Calls::One { at: first, horizon } if first.get().saturating_add(*horizon) >= at => {
-                self.0 = Calls::Many(Some(Box::new(Ring::new(*horizon, first.get(), at))));
+            Calls::One {
+                at: first,
+                max_window,
+            } if first.get().saturating_add(*max_window) >= at => {
+                self.0 = Calls::Many(Some(Box::new(Ring::new(*max_window, first.get(), at))));
             }
-            Calls::One { at: first, .. } => *first = Stamp::new(at),
+            Calls::One { at: first, .. } => *first = NonZeroTime::new(at),
             Calls::Many(None) => {
                 self.0 = Calls::One {
-                    at: Stamp::new(at),
-                    horizon: window,
+                    at: NonZeroTime::new(at),
+                    max_window: window,
                 };
             }
             Calls::Many(Some(ring)) => {
                 ring.evict(at);
                 if ring.calls.is_empty() {
-                    let horizon = ring.horizon;
-                    let at = Stamp::new(at);
-                    self.0 = Calls::One { at, horizon };
+                    let max_window = ring.max_window;
+                    let at = NonZeroTime::new(at);
+                    self.0 = Calls::One { at, max_window };
                 } else {
                     ring.calls.push_back(at);
                 }
@@ -149,7 +152,7 @@ impl Window {
         let Some(last) = self.last() else {
             return 0;
         };
-        last.saturating_add(self.horizon()).saturating_add(1)
+        last.saturating_add(self.max_window()).saturating_add(1)
     }
 
     /// Whether no call is recorded.
@@ -179,21 +182,21 @@ impl Window {
         }
     }
 
-    fn horizon(&self) -> u64 {
+    fn max_window(&self) -> u64 {
         match &self.0 {
-            Calls::One { horizon, .. } => *horizon,
+            Calls::One { max_window, .. } => *max_window,
             Calls::Many(None) => 0,
-            Calls::Many(Some(ring)) => ring.horizon,
+            Calls::Many(Some(ring)) => ring.max_window,
         }
     }
 
     fn keep(&mut self, window: u64) {
-        let horizon = match &mut self.0 {
-            Calls::One { horizon, .. } => horizon,
+        let max_window = match &mut self.0 {
+            Calls::One { max_window, .. } => max_window,
             Calls::Many(None) => return,
-            Calls::Many(Some(ring)) => &mut ring.horizon,
+            Calls::Many(Some(ring)) => &mut ring.max_window,
         };
-        *horizon = window.max(*horizon);
+        *max_window = window.max(*max_window);
     }
 }
 
@@ -204,11 +207,11 @@ impl Default for Window {
 }
 
 impl Ring {
-    fn new(horizon: u64, first: u64, second: u64) -> Self {
+    fn new(max_window: u64, first: u64, second: u64) -> Self {
         // The smallest allocation holds three, and most keys have few calls.
         let mut calls = VecDeque::with_capacity(3);
         calls.extend([first, second]);
-        Self { horizon, calls }
+        Self { max_window, calls }
     }
 
     /// Drops calls that no window counts at `now`, and frees memory that a burst left behind.
@@ -216,8 +219,8 @@ impl Ring {
     /// Each call is dropped once, and memory moves only after half of it was emptied or filled, so a call
     /// costs O(1) amortized.
     fn evict(&mut self, now: u64) {
-        let horizon = self.horizon;
-        let is_over = |at: &u64| at.saturating_add(horizon) < now;
+        let max_window = self.max_window;
+        let is_over = |at: &u64| at.saturating_add(max_window) < now;
         while self.calls.front().is_some_and(is_over) {
             self.calls.pop_front();
         }
@@ -230,9 +233,9 @@ impl Ring {
 
 /// A time that is never zero, so that [`Calls`] needs no separate tag.
 #[derive(Clone, Copy, Debug)]
-struct Stamp(NonZeroU64);
+struct NonZeroTime(NonZeroU64);
 
-impl Stamp {
+impl NonZeroTime {
     /// The latest time that can be represented.
     const MAX: u64 = u64::MAX - 1;
 

@@ -256,14 +256,14 @@ async fn sessions_expire_and_servers_die() {
     assert_eq!(server.shop.open_sessions(), 1);
     client.close().await;
     assert_eq!(server.shop.open_sessions(), 0);
-    server.die();
+    server.kill();
     let endpoint = Endpoint::url(&server.url).unwrap();
     let limits = ConnectionLimits::default();
     let gone = toolwarden_mcp::McpClient::connect(&endpoint, &limits).await;
     assert!(gone.unwrap_err().to_string().contains("Connection refused"));
-    server.revive().unwrap();
+    server.restart().unwrap();
     let client = connect(&server).await;
-    server.shop.hang();
+    server.shop.stop_answering();
     let waiting = client.request("ping", Value::Null);
     assert!(timeout(Duration::from_millis(100), waiting).await.is_err());
     server.shop.recover();

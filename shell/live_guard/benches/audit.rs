@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use toolwarden_guard::Durability;
 use toolwarden_guard::audit::{ChainLink, RecordContent};
-use toolwarden_live_guard::audit::{AuditOptions, AuditWriter, Recordable, verify};
+use toolwarden_live_guard::audit::{AuditOptions, AuditWriter, IntoRecord, verify};
 use toolwarden_store::{RecordRow, Store, StoreError};
 
 /// How long each line is measured.
@@ -31,7 +31,7 @@ struct Decided {
     session: Arc<str>,
 }
 
-impl Recordable for Decided {
+impl IntoRecord for Decided {
     fn content(self) -> RecordContent {
         RecordContent {
             at_ms: self.at_ms,

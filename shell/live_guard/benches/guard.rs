@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Circumstances, Durability, Grants, Guard, INITIAL_STATE, Limit, Permission, PermissionPattern,
-    Policy, PrincipalPolicy, Request, RequestedGroups, StateSet, ToolPolicy,
+    ConditionInputs, Durability, Grants, Guard, INITIAL_STATE, Limit, Permission,
+    PermissionPattern, Policy, PrincipalPolicy, Request, RequestedGroups, StateSet, ToolPolicy,
 };
 use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
 use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard};
@@ -218,7 +218,7 @@ impl Bench {
     }
 
     fn admit(&self) -> f64 {
-        let circumstances = Circumstances {
+        let condition_inputs = ConditionInputs {
             now: jiff::Timestamp::UNIX_EPOCH,
             zone: jiff::tz::TimeZone::UTC,
             load: None,
@@ -230,7 +230,7 @@ impl Bench {
                     principal: black_box("agent-0"),
                     groups: &self.groups,
                     state: &INITIAL_STATE,
-                    circumstances: &circumstances,
+                    condition_inputs: &condition_inputs,
                     variant: None,
                 };
                 self.guard.admit(&request, black_box("tool-0")).is_ok()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolwarden_guard::{Amendment, DiscoveredTools, Guard, ToolPolicy};
+use toolwarden_guard::{DiscoveredTools, Guard, PermissionChange, ToolPolicy};
 
 use super::availability_cache::AvailabilityCache;
 use super::entry_policy::EntryPolicy;
@@ -30,14 +30,18 @@ pub(super) struct PolicyParts {
     /// The servers, with the rules for their features that the policy does not name.
     pub(super) servers: BTreeMap<Arc<str>, Arc<ToolPolicy>>,
     /// Permissions changed at run time, which survive a change of the policy.
-    pub(super) amendments: Vec<(Arc<str>, Amendment)>,
+    pub(super) permission_changes: Vec<(Arc<str>, PermissionChange)>,
 }
 
 impl PolicyParts {
     pub(super) fn build(&self) -> ActivePolicy {
         let whole = self.policy.with_discovered(&self.discovered);
         let whole = whole.with_servers(&self.servers);
-        let guard = whole.with_amendments(self.amendments.iter().map(|(name, it)| (&**name, it)));
+        let guard = whole.with_permission_changes(
+            self.permission_changes
+                .iter()
+                .map(|(name, it)| (&**name, it)),
+        );
         ActivePolicy::new(guard, EntryPolicy::new(whole))
     }
 }

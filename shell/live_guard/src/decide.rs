@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    AuditFailureMode, Availability, BoundValues, Circumstances, Denial, Feature, Guard,
+    AuditFailureMode, Availability, BoundValues, ConditionInputs, Denial, Feature, Guard,
     INITIAL_STATE, LimitExceeded, Permit, ReasonCode, Request, RequestedGroups, ToolLimits,
 };
 
@@ -130,9 +130,9 @@ impl GuardState {
         let began = self.clock.monotonic();
         let current = self.policy_for_call(call);
         let guard = &current.guard;
-        let standing = self.session_context(guard, call, began);
-        let answer = self.with_request(guard, call, &standing, |request| {
-            let answer = self.pass_gates(&current, request, call, &standing, began);
+        let session_context = self.session_context(guard, call, began);
+        let answer = self.with_request(guard, call, &session_context, |request| {
+            let answer = self.evaluate_gates(&current, request, call, &session_context, began);
             if let Err(denial) = &answer {
                 self.count_denial(guard, denial, request);
             }
@@ -140,25 +140,26 @@ impl GuardState {
         });
         let mut claim = None;
         let answer = answer.and_then(|permit| {
-            self.update_session(guard, call, &standing, began)?;
-            claim = self.claim_state(guard, call, &standing, began)?;
+            self.update_session(guard, call, &session_context, began)?;
+            claim = self.claim_state(guard, call, &session_context, began)?;
             Ok(permit)
         });
         let ended = self.clock.monotonic();
-        self.record_refused_claim(&current, call, &standing);
-        let mut weighed = self.build_decision(&current, call, standing, answer, (began, ended));
-        weighed.trace.claim = claim;
-        weighed
+        self.record_refused_claim(&current, call, &session_context);
+        let mut decision =
+            self.build_decision(&current, call, session_context, answer, (began, ended));
+        decision.trace.claim = claim;
+        decision
     }
 
     /// Records that a call was denied before the gates could decide it.
     pub(super) fn record_refusal(&self, call: &Call<'_>, denial: Denial) -> Denial {
         let now = self.clock.monotonic();
         let current = self.policy_for_call(call);
-        let standing = self.session_context(&current.guard, call, now);
+        let session_context = self.session_context(&current.guard, call, now);
         let answer = Err(denial.clone());
-        let weighed = self.build_decision(&current, call, standing, answer, (now, now));
-        let (answer, _) = self.record_decision(weighed);
+        let decision = self.build_decision(&current, call, session_context, answer, (now, now));
+        let (answer, _) = self.record_decision(decision);
         answer.err().unwrap_or(denial)
     }
 
@@ -166,14 +167,14 @@ impl GuardState {
     pub(super) fn queue_refusal(&self, call: &Call<'_>, denial: Denial) -> Denial {
         let now = self.clock.monotonic();
         let current = self.policy_for_call(call);
-        let standing = self.session_context(&current.guard, call, now);
+        let session_context = self.session_context(&current.guard, call, now);
         let answer = Err(denial.clone());
-        let weighed = self.build_decision(&current, call, standing, answer, (now, now));
-        if let Some(entry) = weighed.entry
+        let decision = self.build_decision(&current, call, session_context, answer, (now, now));
+        if let Some(entry) = decision.entry
             && let Err(error) = self.log.append(entry)
         {
             // A denial stands even without a record.
-            drop(self.handle_unrecorded(weighed.on_failure, &error));
+            drop(self.handle_unrecorded(decision.on_failure, &error));
         }
         self.metrics.count_decision(denial.code);
         denial
@@ -183,7 +184,7 @@ impl GuardState {
         &self,
         current: &ActivePolicy,
         call: &Call<'_>,
-        standing: SessionContext,
+        session_context: SessionContext,
         answer: Result<Permit, Denial>,
         (began, ended): (u64, u64),
     ) -> UnrecordedDecision {
@@ -191,7 +192,7 @@ impl GuardState {
         let event = AuditEvent::Decision {
             denial: answer.as_ref().err().cloned().map(Box::new),
             groups: call.groups.as_ref().and_then(RequestedGroups::named),
-            state: standing.state.clone(),
+            state: session_context.state.clone(),
             arguments: Arc::clone(&call.arguments),
             feature: call.feature.as_ref().map(UsedFeature::of),
             attributes: (!call.attributes.is_empty()).then(|| Box::new(call.attributes.clone())),
@@ -209,7 +210,7 @@ impl GuardState {
             code.is_none_or(|it| self.should_record_denial(current, call.principal, it));
         let trail = DecisionTrace {
             id: entry.id,
-            state: standing.state,
+            state: session_context.state,
             claim: None,
             decided_at: ended,
             latency,
@@ -224,14 +225,14 @@ impl GuardState {
 
     fn record_decision(
         &self,
-        weighed: UnrecordedDecision,
+        decision: UnrecordedDecision,
     ) -> (Result<Permit, Denial>, DecisionTrace) {
         let UnrecordedDecision {
             mut answer,
             entry,
             trace: trail,
             on_failure,
-        } = weighed;
+        } = decision;
         if let Some(entry) = entry
             && let Err(error) = self.log.append_and_wait(entry)
             && let Some(denial) = self.handle_unrecorded(on_failure, &error)
@@ -258,32 +259,32 @@ impl GuardState {
         &self,
         guard: &Guard,
         call: &Call<'_>,
-        standing: &SessionContext,
+        session_context: &SessionContext,
         then: impl FnOnce(&Request<'_>) -> T,
     ) -> T {
-        let circumstances = self.circumstances(guard, &call.attributes);
-        let groups = call.groups.as_ref().unwrap_or(&standing.groups);
+        let condition_inputs = self.condition_inputs(guard, &call.attributes);
+        let groups = call.groups.as_ref().unwrap_or(&session_context.groups);
         then(&Request {
             principal: call.principal,
             groups: &guard.asked(call.principal, groups),
-            state: standing.state_name(),
-            circumstances: circumstances.as_ref().unwrap_or(&self.nothing),
+            state: session_context.state_name(),
+            condition_inputs: condition_inputs.as_ref().unwrap_or(&self.nothing),
             variant: call.variant,
         })
     }
 
     /// Evaluates the gates for a call, and counts it.
-    fn pass_gates(
+    fn evaluate_gates(
         &self,
         current: &ActivePolicy,
         request: &Request<'_>,
         call: &Call<'_>,
-        standing: &SessionContext,
+        session_context: &SessionContext,
         now: u64,
     ) -> Result<Permit, Denial> {
         let guard = &current.guard;
         let admitted = guard.admit(request, call.requested_feature())?;
-        standing.check_state_unused(guard, call)?;
+        session_context.check_state_unused(guard, call)?;
         let (unknown, narrowed) = (admitted.unknown_groups(), admitted.dropped_groups());
         self.record_refused_groups(current, call, unknown, narrowed);
         let limits = admitted.limits();
@@ -292,7 +293,8 @@ impl GuardState {
             Err(overrun) => (None, Err(overrun)),
         };
         let permit = admitted.meter(answer)?.validate(&call.arguments);
-        let permit = permit.and_then(|it| standing.check_bound_arguments(it, &call.arguments));
+        let permit =
+            permit.and_then(|it| session_context.check_bound_arguments(it, &call.arguments));
         if let (Err(_), Some(counted)) = (&permit, counted)
             && !guard.counts_invalid()
         {
@@ -358,7 +360,7 @@ impl GuardState {
         now: u64,
     ) -> SessionContext {
         let claimed = call.state.filter(|state| **state != "");
-        let mut standing = SessionContext {
+        let mut session_context = SessionContext {
             state: None,
             groups: RequestedGroups::Default,
             bounds_groups: false,
@@ -368,38 +370,38 @@ impl GuardState {
             client_claim: ClientClaim::None,
             open: false,
         };
-        standing.state = guard.initial_state(call.principal).cloned();
+        session_context.state = guard.initial_state(call.principal).cloned();
         if !self.sessions.is_empty()
             && let Some(found) =
                 self.sessions
                     .find_open(call.session_key(), now, guard.sessions().idle)
         {
-            standing.open = true;
-            standing.groups = found.groups;
-            standing.bounds_groups = found.bounds_groups;
-            standing.state_used = found.state_used;
-            standing.bound = found.bound;
-            standing.state_visit = Some(found.state_visit);
-            standing.state = Some(found.state);
+            session_context.open = true;
+            session_context.groups = found.groups;
+            session_context.bounds_groups = found.bounds_groups;
+            session_context.state_used = found.state_used;
+            session_context.bound = found.bound;
+            session_context.state_visit = Some(found.state_visit);
+            session_context.state = Some(found.state);
             if found.started {
-                if claimed.is_some_and(|claimed| claimed != standing.state_name()) {
-                    standing.client_claim = ClientClaim::Refused;
+                if claimed.is_some_and(|claimed| claimed != session_context.state_name()) {
+                    session_context.client_claim = ClientClaim::Refused;
                 }
-                return standing;
+                return session_context;
             }
         }
-        if let Some(claimed) = claimed.filter(|claimed| *claimed != standing.state_name()) {
+        if let Some(claimed) = claimed.filter(|claimed| *claimed != session_context.state_name()) {
             if guard.sessions().initial_states.contains(claimed.as_str()) {
-                standing.client_claim = ClientClaim::Accepted;
-                standing.state_used = false;
-                standing.bound = BoundValues::default();
-                standing.state_visit = None;
-                standing.state = Some(claimed.clone());
+                session_context.client_claim = ClientClaim::Accepted;
+                session_context.state_used = false;
+                session_context.bound = BoundValues::default();
+                session_context.state_visit = None;
+                session_context.state = Some(claimed.clone());
             } else {
-                standing.client_claim = ClientClaim::Refused;
+                session_context.client_claim = ClientClaim::Refused;
             }
         }
-        standing
+        session_context
     }
 
     /// Marks a session as used, and stores the state in which a client started it.
@@ -407,20 +409,25 @@ impl GuardState {
         &self,
         guard: &Guard,
         call: &Call<'_>,
-        standing: &SessionContext,
+        session_context: &SessionContext,
         now: u64,
     ) -> Result<(), Denial> {
-        if standing.open {
+        if session_context.open {
             self.sessions.touch(call.session_key(), now);
         }
-        let (ClientClaim::Accepted, Some(state)) = (&standing.client_claim, &standing.state) else {
+        let (ClientClaim::Accepted, Some(state)) =
+            (&session_context.client_claim, &session_context.state)
+        else {
             return Ok(());
         };
-        let groups = match (standing.open, &call.groups) {
+        let groups = match (session_context.open, &call.groups) {
             // A request that opens its session implicitly does not bind later requests.
             (false, Some(groups)) => (groups.clone(), false),
             // The groups of one call do not change the groups that the session was opened with.
-            (true, _) | (_, None) => (standing.groups.clone(), standing.bounds_groups),
+            (true, _) | (_, None) => (
+                session_context.groups.clone(),
+                session_context.bounds_groups,
+            ),
         };
         let at = self.session_time(guard, now);
         let start = SessionStart::Claimed(state.clone());
@@ -441,14 +448,14 @@ impl GuardState {
         &self,
         current: &ActivePolicy,
         call: &Call<'_>,
-        standing: &SessionContext,
+        session_context: &SessionContext,
     ) {
-        if standing.client_claim != ClientClaim::Refused {
+        if session_context.client_claim != ClientClaim::Refused {
             return;
         }
         self.metrics.count_escalation("client_state");
         self.metrics.count_invalid_transition("client_state");
-        let detail = object(json!({"state": standing.state_name(), "claimed": call.state}));
+        let detail = object(json!({"state": session_context.state_name(), "claimed": call.state}));
         let code = "client_state";
         self.record_event(current, call, AuditEvent::Escalation { code, detail });
     }
@@ -481,11 +488,11 @@ impl GuardState {
         &self,
         current: &ActivePolicy,
         call: &Call<'_>,
-        standing: &SessionContext,
+        session_context: &SessionContext,
     ) -> Result<Arc<Availability>, Denial> {
         let guard = &current.guard;
-        self.with_request(guard, call, standing, |request| {
-            let make = || standing.available(guard, request);
+        self.with_request(guard, call, session_context, |request| {
+            let make = || session_context.available(guard, request);
             let available = if guard.has_conditions() {
                 make().map(Arc::new)
             } else {
@@ -493,7 +500,7 @@ impl GuardState {
                     principal: request.principal.into(),
                     groups: request.groups.clone(),
                     state: request.state.clone(),
-                    state_used: standing.state_used,
+                    state_used: session_context.state_used,
                     variant: request.variant.map(Box::from),
                 };
                 current.availability_cache.get_or_compute(asked, make)
@@ -559,12 +566,12 @@ impl GuardState {
     }
 
     /// The circumstances for conditions; empty if the policy has no conditions.
-    fn circumstances(
+    fn condition_inputs(
         &self,
         guard: &Guard,
         attributes: &BTreeMap<String, Value>,
-    ) -> Option<Circumstances> {
-        guard.has_conditions().then(|| Circumstances {
+    ) -> Option<ConditionInputs> {
+        guard.has_conditions().then(|| ConditionInputs {
             now: self.clock.wall(),
             zone: guard.zone().clone(),
             load: Some(f64::from_bits(self.load.load(Ordering::Relaxed))).filter(|it| !it.is_nan()),

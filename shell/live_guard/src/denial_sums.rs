@@ -10,19 +10,19 @@ pub(super) const DENIALS_SUMMARIZED: &str = "denials_summarized";
 
 /// Denials without their own record.
 #[derive(Debug, Default)]
-pub(super) struct DenialSums(Mutex<BTreeMap<Arc<str>, DenialSum>>);
+pub(super) struct DenialSummaries(Mutex<BTreeMap<Arc<str>, DenialSummary>>);
 
 /// The denials of one principal since its last record.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct DenialSum {
+struct DenialSummary {
     /// By code.
     counts: BTreeMap<&'static str, u64>,
     /// The time of the last record, on the monotonic clock.
     recorded: u64,
 }
 
-impl DenialSums {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, DenialSum>> {
+impl DenialSummaries {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, DenialSummary>> {
         // Every change is atomic, so a panic leaves consistent data behind.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,7 +84,7 @@ mod tests {
             max: NonZeroU32::MIN,
             window: Duration::from_nanos(100),
         };
-        let sums = DenialSums::default();
+        let sums = DenialSummaries::default();
         assert!(sums.add("eve", "a", limit, 1_000).is_some());
         assert!(sums.add("eve", "a", limit, 1_001).is_none());
         assert!(sums.add("eve", "b", limit, 1_002).is_none());

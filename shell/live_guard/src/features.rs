@@ -33,9 +33,9 @@ impl LiveGuard {
         let shared = &self.shared;
         let current = shared.policy_for_call(call);
         let guard = &current.guard;
-        let standing = shared.session_context(guard, call, shared.clock.monotonic());
-        shared.record_refused_claim(&current, call, &standing);
-        shared.with_request(guard, call, &standing, |request| {
+        let session_context = shared.session_context(guard, call, shared.clock.monotonic());
+        shared.record_refused_claim(&current, call, &session_context);
+        shared.with_request(guard, call, &session_context, |request| {
             let reachable = guard.reachable(request, features);
             match &reachable {
                 Ok(found) => {
@@ -58,8 +58,8 @@ impl LiveGuard {
         let shared = &self.shared;
         let current = shared.policy_for_call(call);
         let guard = &current.guard;
-        let standing = shared.session_context(guard, call, shared.clock.monotonic());
-        shared.with_request(guard, call, &standing, |request| {
+        let session_context = shared.session_context(guard, call, shared.clock.monotonic());
+        shared.with_request(guard, call, &session_context, |request| {
             guard.admit(request, call.requested_feature()).is_ok()
         })
     }

@@ -4,14 +4,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use toolwarden_guard::Circumstances;
+use toolwarden_guard::ConditionInputs;
 
 use super::active_policy::{ActivePolicy, PolicyParts};
 use super::audit_log::AuditLog;
 use super::call::Call;
 use super::caller_claims::CallerClaims;
 use super::clock::Clock;
-use super::denial_sums::DenialSums;
+use super::denial_sums::DenialSummaries;
 use super::limiter::Limiter;
 use super::log_entry::EntryIdGenerator;
 use super::metrics::GuardMetrics;
@@ -31,11 +31,11 @@ pub(super) struct GuardState {
     pub(super) ids: EntryIdGenerator,
     pub(super) metrics: GuardMetrics,
     /// Denials over the rate.
-    pub(super) denial_sums: DenialSums,
+    pub(super) denial_sums: DenialSummaries,
     pub(super) misuse: MisuseMonitor,
     /// The bits of the load that the host reported; a NaN if it reported none.
     pub(super) load: AtomicU64,
-    pub(super) nothing: Circumstances,
+    pub(super) nothing: ConditionInputs,
 }
 
 impl GuardState {

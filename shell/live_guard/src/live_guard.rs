@@ -8,8 +8,8 @@ use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolwarden_guard::{
-    Amendment, Availability, Circumstances, Decision, Denial, DiscoveredTools, GateResult, Guard,
-    InvalidPermission, ToolPolicy, UnusableSchema,
+    Availability, ConditionInputs, Decision, Denial, DiscoveredTools, GateResult, Guard,
+    InvalidPermission, PermissionChange, ToolPolicy, UnusableSchema,
 };
 use toolwarden_model::json::Object;
 
@@ -17,7 +17,7 @@ use super::active_policy::{ActivePolicy, PolicyParts};
 use super::audit_log::AuditLog;
 use super::call::Call;
 use super::clock::Clock;
-use super::denial_sums::DenialSums;
+use super::denial_sums::DenialSummaries;
 use super::guard_state::GuardState;
 use super::limiter::{Limiter, NoRandomness, RateKey};
 use super::log_entry::{AuditEvent, EntryIdGenerator, object};
@@ -64,7 +64,7 @@ impl LiveGuard {
     #[must_use]
     pub fn with_limiter(guard: Guard, log: AuditLog, clock: Clock, limiter: Arc<Limiter>) -> Self {
         let no_load = f64::NAN.to_bits();
-        let nothing = Circumstances {
+        let nothing = ConditionInputs {
             now: jiff::Timestamp::UNIX_EPOCH,
             zone: jiff::tz::TimeZone::UTC,
             load: None,
@@ -74,7 +74,7 @@ impl LiveGuard {
             policy: guard,
             discovered: DiscoveredTools::default(),
             servers: BTreeMap::new(),
-            amendments: Vec::new(),
+            permission_changes: Vec::new(),
         };
         Self {
             shared: Arc::new(GuardState {
@@ -86,7 +86,7 @@ impl LiveGuard {
                 clock,
                 ids: EntryIdGenerator::new(),
                 metrics: GuardMetrics::new(),
-                denial_sums: DenialSums::default(),
+                denial_sums: DenialSummaries::default(),
                 misuse: MisuseMonitor::default(),
                 load: AtomicU64::new(no_load),
                 nothing,
@@ -159,14 +159,14 @@ impl LiveGuard {
         let shared = &self.shared;
         let now = shared.clock.monotonic();
         let current = shared.policy_for_call(call);
-        let standing = shared.session_context(&current.guard, call, now);
-        shared.with_request(&current.guard, call, &standing, |request| {
+        let session_context = shared.session_context(&current.guard, call, now);
+        shared.with_request(&current.guard, call, &session_context, |request| {
             let windows = |name: &_, limits: &_| shared.check_limits(call, name, limits, now);
             let guard = &current.guard;
             let mut steps =
                 guard.explain(request, call.requested_feature(), &call.arguments, windows);
-            standing.explain_groups(call, &mut steps);
-            standing.explain(guard, call, &mut steps);
+            session_context.explain_groups(call, &mut steps);
+            session_context.explain(guard, call, &mut steps);
             steps
         })
     }
@@ -179,9 +179,10 @@ impl LiveGuard {
     pub fn available(&self, call: &Call<'_>) -> Result<Arc<Availability>, Denial> {
         let shared = &self.shared;
         let current = shared.policy_for_call(call);
-        let standing = shared.session_context(&current.guard, call, shared.clock.monotonic());
-        shared.record_refused_claim(&current, call, &standing);
-        shared.list_available(&current, call, &standing)
+        let session_context =
+            shared.session_context(&current.guard, call, shared.clock.monotonic());
+        shared.record_refused_claim(&current, call, &session_context);
+        shared.list_available(&current, call, &session_context)
     }
 
     /// Replaces the policy. Windows, sessions, permissions changed at run time and tools learned from
@@ -280,7 +281,7 @@ impl LiveGuard {
         principal: &str,
         permission: &str,
     ) -> Result<(), InvalidPermission> {
-        self.amend(principal, Amendment::grant(permission)?, "granted");
+        self.change_permission(principal, PermissionChange::grant(permission)?, "granted");
         Ok(())
     }
 
@@ -293,24 +294,27 @@ impl LiveGuard {
         principal: &str,
         permission: &str,
     ) -> Result<(), InvalidPermission> {
-        self.amend(principal, Amendment::revoke(permission)?, "revoked");
+        self.change_permission(principal, PermissionChange::revoke(permission)?, "revoked");
         Ok(())
     }
 
-    fn amend(&self, principal: &str, amendment: Amendment, code: &'static str) {
+    fn change_permission(&self, principal: &str, amendment: PermissionChange, code: &'static str) {
         let shared = &self.shared;
         let detail = object(json!({"permission": amendment.pattern().as_str()}));
         let mut parts = shared.parts();
         let current = shared.current();
-        let guard = current.guard.with_amendments([(principal, &amendment)]);
+        let guard = current
+            .guard
+            .with_permission_changes([(principal, &amendment)]);
         let under = Arc::clone(&current.entry_policy);
         shared
             .current
             .store(Arc::new(ActivePolicy::new(guard, under)));
         // Only the latest change of each permission counts.
-        let amendments = &mut parts.amendments;
-        amendments.retain(|(name, it)| **name != *principal || it.pattern() != amendment.pattern());
-        amendments.push((principal.into(), amendment));
+        let permission_changes = &mut parts.permission_changes;
+        permission_changes
+            .retain(|(name, it)| **name != *principal || it.pattern() != amendment.pattern());
+        permission_changes.push((principal.into(), amendment));
         drop(parts);
         let call = Call {
             principal,

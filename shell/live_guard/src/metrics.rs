@@ -189,7 +189,7 @@ impl GuardMetrics {
         let count = found.available.len();
         self.filtered_tools.observe(as_float(count));
         let gauge = i64::try_from(count).unwrap_or(i64::MAX);
-        if guard.knows_state(request.state) {
+        if guard.has_state(request.state) {
             let state = request.state.to_string();
             self.state_availability
                 .get_or_create(&StateLabel { state })
@@ -222,7 +222,7 @@ impl GuardMetrics {
     ) {
         let (tool, from, to) = step;
         let known = |state: &StateName| {
-            let known = *state == toolwarden_guard::INITIAL_STATE || guard.knows_state(state);
+            let known = *state == toolwarden_guard::INITIAL_STATE || guard.has_state(state);
             if known { state.as_str() } else { UNKNOWN_LABEL }.to_owned()
         };
         // Servers can invent names; a policy cannot.
@@ -291,7 +291,7 @@ impl fmt::Debug for GuardMetrics {
 }
 
 fn group_label(guard: &Guard, group: &GroupName) -> GroupLabel {
-    let known = *group == toolwarden_guard::EVERY_GROUP || guard.knows_group(group);
+    let known = *group == toolwarden_guard::EVERY_GROUP || guard.has_group(group);
     let group = if known { group.as_str() } else { UNKNOWN_LABEL };
     GroupLabel {
         group: group.to_owned(),

@@ -231,11 +231,12 @@ impl OpenCall {
 
     /// Frees the single-use state that the call had to itself.
     pub(super) fn release_state(&mut self) {
-        let whose = SessionKey {
+        let session_key = SessionKey {
             principal: &self.principal,
             session: self.session.as_deref().unwrap_or_default(),
         };
-        self.guard.release_state(whose, self.state_claim.take());
+        self.guard
+            .release_state(session_key, self.state_claim.take());
     }
 
     /// The call begins now.
@@ -277,7 +278,7 @@ impl OpenCall {
             to: next.clone(),
             at: shared.clock.wall(),
         };
-        let whose = SessionKey {
+        let session_key = SessionKey {
             principal: &self.principal,
             session: self.session.as_deref().unwrap_or_default(),
         };
@@ -288,7 +289,7 @@ impl OpenCall {
         let step = (step, self.bound.clone());
         let moved = shared
             .sessions
-            .advance(whose, &initial, step, self.state_claim, at);
+            .advance(session_key, &initial, step, self.state_claim, at);
         let code = match moved {
             TransitionOutcome::Unchanged => return None,
             TransitionOutcome::Reentered => return Some(self.record_reentry(permit, from, to)),

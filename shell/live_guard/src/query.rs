@@ -58,9 +58,10 @@ impl LiveGuard {
             claims,
             ..Call::default()
         };
-        let standing = shared.session_context(&current.guard, &call, shared.clock.monotonic());
-        shared.with_request(&current.guard, &call, &standing, |request| {
-            current.guard.groups(principal, request.circumstances)
+        let session_context =
+            shared.session_context(&current.guard, &call, shared.clock.monotonic());
+        shared.with_request(&current.guard, &call, &session_context, |request| {
+            current.guard.groups(principal, request.condition_inputs)
         })
     }
 
@@ -140,16 +141,16 @@ impl LiveGuard {
                 format!("Add `{tool}` to `tools` in the policy, or set `unlisted: serve`."),
             );
         }
-        let standing = shared.session_context(guard, call, shared.clock.monotonic());
+        let session_context = shared.session_context(guard, call, shared.clock.monotonic());
         let initial = guard.initial_state(call.principal);
         let initial = initial.unwrap_or(&INITIAL_STATE);
-        let started = standing.open && standing.state_name() != initial;
+        let started = session_context.open && session_context.state_name() != initial;
         let client = RemedyClient {
             has_left_initial_state: started,
-            names_groups: *call.groups.as_ref().unwrap_or(&standing.groups)
+            names_groups: *call.groups.as_ref().unwrap_or(&session_context.groups)
                 != RequestedGroups::Default,
         };
-        let remedy = shared.with_request(guard, call, &standing, |request| {
+        let remedy = shared.with_request(guard, call, &session_context, |request| {
             remedy(guard, request, tool, denial, client)
         });
         (denial.reason.clone(), remedy)

@@ -37,16 +37,16 @@ impl LiveGuard {
         let shared = &self.shared;
         let current = shared.policy_for_call(call);
         let now = shared.clock.monotonic();
-        let standing = shared.session_context(&current.guard, call, now);
-        shared.record_refused_claim(&current, call, &standing);
-        let available = shared.list_available(&current, call, &standing)?;
-        let groups = call.groups.as_ref().unwrap_or(&standing.groups);
-        let bounds_groups = call.groups.is_some() || standing.bounds_groups;
+        let session_context = shared.session_context(&current.guard, call, now);
+        shared.record_refused_claim(&current, call, &session_context);
+        let available = shared.list_available(&current, call, &session_context)?;
+        let groups = call.groups.as_ref().unwrap_or(&session_context.groups);
+        let bounds_groups = call.groups.is_some() || session_context.bounds_groups;
         let at = shared.session_time(&current.guard, now);
         if !shared.sessions.open(
             call.session_key(),
             (groups.clone(), bounds_groups),
-            standing.start(),
+            session_context.start(),
             at,
         ) {
             return Err(Denial::too_many_sessions());
@@ -56,10 +56,14 @@ impl LiveGuard {
         let detail = object(json!({
             "requested_groups": asked,
             "granted_groups": granted_groups(&asked, &available),
-            "state": standing.state_name(),
+            "state": session_context.state_name(),
             "unknown_groups": available.unknown_groups,
         }));
-        let code = if standing.open { "continued" } else { "opened" };
+        let code = if session_context.open {
+            "continued"
+        } else {
+            "opened"
+        };
         shared.record_event(&current, call, AuditEvent::Session { code, detail });
         Ok(available)
     }
@@ -77,12 +81,12 @@ impl LiveGuard {
     ) -> Result<(), Denial> {
         let shared = &self.shared;
         let current = shared.current();
-        let whose = SessionKey { principal, session };
+        let session_key = SessionKey { principal, session };
         let at = shared.session_time(&current.guard, shared.clock.monotonic());
-        shared.sessions.close(whose);
+        shared.sessions.close(session_key);
         let bounds_groups = groups != RequestedGroups::Default;
         if !shared.sessions.open(
-            whose,
+            session_key,
             (groups, bounds_groups),
             SessionStart::Claimed(state.clone()),
             at,
@@ -105,8 +109,10 @@ impl LiveGuard {
     pub fn session(&self, principal: &str, session: &str) -> Option<Session> {
         let shared = &self.shared;
         let idle = shared.current().guard.sessions().idle;
-        let whose = SessionKey { principal, session };
-        shared.sessions.get(whose, shared.clock.monotonic(), idle)
+        let session_key = SessionKey { principal, session };
+        shared
+            .sessions
+            .get(session_key, shared.clock.monotonic(), idle)
     }
 
     /// The request log of a session, if it is open.
@@ -120,11 +126,12 @@ impl LiveGuard {
         };
         let shared = &self.shared;
         let current = shared.current();
-        let standing = shared.session_context(&current.guard, &call, shared.clock.monotonic());
+        let session_context =
+            shared.session_context(&current.guard, &call, shared.clock.monotonic());
         // Inspecting is not a request: nothing is counted, and groups that are no longer granted show
         // nothing.
-        let found = shared.with_request(&current.guard, &call, &standing, |it| {
-            standing.available(&current.guard, it)
+        let found = shared.with_request(&current.guard, &call, &session_context, |it| {
+            session_context.available(&current.guard, it)
         });
         let availability = found.unwrap_or_else(|_| Availability::none());
         let now = self.shared.clock.monotonic();

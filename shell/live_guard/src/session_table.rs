@@ -197,21 +197,32 @@ impl SessionTable {
     }
 
     /// A session, if it is open. The lookup does not extend its lifetime.
-    pub(crate) fn get(&self, whose: SessionKey<'_>, now: u64, idle: Duration) -> Option<Session> {
-        let shard = self.shard(whose)?;
-        let session = shard.principals.get(whose.principal)?.get(whose.session)?;
+    pub(crate) fn get(
+        &self,
+        session_key: SessionKey<'_>,
+        now: u64,
+        idle: Duration,
+    ) -> Option<Session> {
+        let shard = self.shard(session_key)?;
+        let session = shard
+            .principals
+            .get(session_key.principal)?
+            .get(session_key.session)?;
         session.is_fresh(now, idle).then(|| session.clone())
     }
 
     /// The state and groups of a session, if it is open. The lookup does not extend its lifetime.
     pub(crate) fn find_open(
         &self,
-        whose: SessionKey<'_>,
+        session_key: SessionKey<'_>,
         now: u64,
         idle: Duration,
     ) -> Option<OpenSession> {
-        let shard = self.shard(whose)?;
-        let session = shard.principals.get(whose.principal)?.get(whose.session)?;
+        let shard = self.shard(session_key)?;
+        let session = shard
+            .principals
+            .get(session_key.principal)?
+            .get(session_key.session)?;
         let fresh = session.is_fresh(now, idle);
         fresh.then(|| OpenSession {
             state: session.state.clone(),
@@ -225,10 +236,10 @@ impl SessionTable {
     }
 
     /// Marks a session as used.
-    pub(crate) fn touch(&self, whose: SessionKey<'_>, now: u64) {
-        if let Some(mut shard) = self.shard(whose)
-            && let Some(of_one) = shard.principals.get_mut(whose.principal)
-            && let Some(session) = of_one.get_mut(whose.session)
+    pub(crate) fn touch(&self, session_key: SessionKey<'_>, now: u64) {
+        if let Some(mut shard) = self.shard(session_key)
+            && let Some(of_one) = shard.principals.get_mut(session_key.principal)
+            && let Some(session) = of_one.get_mut(session_key.session)
         {
             session.used = session.used.max(now);
         }
@@ -238,15 +249,15 @@ impl SessionTable {
     /// left its initial state, sets the state that its client names. Returns whether there was room.
     pub(crate) fn open(
         &self,
-        whose: SessionKey<'_>,
+        session_key: SessionKey<'_>,
         (groups, bounds_groups): (RequestedGroups, bool),
         start: SessionStart,
         at: SessionTime,
     ) -> bool {
-        let Some(mut shard) = self.shard(whose) else {
+        let Some(mut shard) = self.shard(session_key) else {
             return false;
         };
-        if let Some(session) = shard.get_live(whose, at) {
+        if let Some(session) = shard.get_live(session_key, at) {
             session.groups = groups;
             session.bounds_groups = bounds_groups;
             session.used = at.now;
@@ -257,33 +268,33 @@ impl SessionTable {
         }
         let mut session = Session::new(groups, start, at);
         session.bounds_groups = bounds_groups;
-        self.insert(&mut shard, whose, session, at)
+        self.insert(&mut shard, session_key, session, at)
     }
 
     /// Advances a session, if it is still in the state in which the call was permitted. A session that is
     /// not open starts in the given state.
     pub(crate) fn advance(
         &self,
-        whose: SessionKey<'_>,
+        session_key: SessionKey<'_>,
         initial: &StateName,
         (step, bound): (Transition, BoundValues),
         claim: Option<StateClaim>,
         at: SessionTime,
     ) -> TransitionOutcome {
-        let Some(mut shard) = self.shard(whose) else {
+        let Some(mut shard) = self.shard(session_key) else {
             return TransitionOutcome::Full;
         };
-        if shard.get_live(whose, at).is_none() {
+        if shard.get_live(session_key, at).is_none() {
             let session = Session::new(
                 RequestedGroups::Default,
                 SessionStart::Initial(initial.clone()),
                 at,
             );
-            if !self.insert(&mut shard, whose, session, at) {
+            if !self.insert(&mut shard, session_key, session, at) {
                 return TransitionOutcome::Full;
             }
         }
-        match shard.get_live(whose, at) {
+        match shard.get_live(session_key, at) {
             Some(session) => session.advance(step, bound, claim, at.now),
             None => TransitionOutcome::Full,
         }
@@ -293,22 +304,22 @@ impl SessionTable {
     /// is not open starts in that state. `state_visit` is the stay in the state that the call was decided for.
     pub(crate) fn claim(
         &self,
-        whose: SessionKey<'_>,
+        session_key: SessionKey<'_>,
         state: &StateName,
         stay: Option<StateClaim>,
         at: SessionTime,
     ) -> ClaimOutcome {
-        let Some(mut shard) = self.shard(whose) else {
+        let Some(mut shard) = self.shard(session_key) else {
             return ClaimOutcome::Full;
         };
-        if shard.get_live(whose, at).is_none() {
+        if shard.get_live(session_key, at).is_none() {
             let start = SessionStart::Initial(state.clone());
             let session = Session::new(RequestedGroups::Default, start, at);
-            if !self.insert(&mut shard, whose, session, at) {
+            if !self.insert(&mut shard, session_key, session, at) {
                 return ClaimOutcome::Full;
             }
         }
-        match shard.get_live(whose, at) {
+        match shard.get_live(session_key, at) {
             // The session may have left the state and entered it again with another approval.
             Some(session) if stay.is_some_and(|stay| !session.matches_claim(stay)) => {
                 ClaimOutcome::AlreadyUsed
@@ -319,24 +330,24 @@ impl SessionTable {
     }
 
     /// Releases a single-use state that a call did not use.
-    pub(crate) fn release(&self, whose: SessionKey<'_>, claim: StateClaim, at: SessionTime) {
-        if let Some(mut shard) = self.shard(whose)
-            && let Some(session) = shard.get_live(whose, at)
+    pub(crate) fn release(&self, session_key: SessionKey<'_>, claim: StateClaim, at: SessionTime) {
+        if let Some(mut shard) = self.shard(session_key)
+            && let Some(session) = shard.get_live(session_key, at)
             && session.matches_claim(claim)
         {
             session.state_used = false;
         }
     }
 
-    pub(crate) fn close(&self, whose: SessionKey<'_>) {
-        if let Some(mut shard) = self.shard(whose)
-            && let Some(of_one) = shard.principals.get_mut(whose.principal)
+    pub(crate) fn close(&self, session_key: SessionKey<'_>) {
+        if let Some(mut shard) = self.shard(session_key)
+            && let Some(of_one) = shard.principals.get_mut(session_key.principal)
         {
-            if of_one.remove(whose.session).is_some() {
+            if of_one.remove(session_key.session).is_some() {
                 self.count.fetch_sub(1, Ordering::AcqRel);
             }
             if of_one.is_empty() {
-                shard.principals.remove(whose.principal);
+                shard.principals.remove(session_key.principal);
             }
         }
     }
@@ -358,14 +369,14 @@ impl SessionTable {
     fn insert(
         &self,
         shard: &mut Shard,
-        whose: SessionKey<'_>,
+        session_key: SessionKey<'_>,
         session: Session,
         at: SessionTime,
     ) -> bool {
         let is_full = |shard: &Shard| {
             let of_one = shard
                 .principals
-                .get(whose.principal)
+                .get(session_key.principal)
                 .map_or(0, HashMap::len);
             of_one >= self.max_per_principal
                 || self.count.load(Ordering::Acquire) >= self.max_sessions
@@ -377,15 +388,18 @@ impl SessionTable {
         if is_full(shard) {
             return false;
         }
-        let of_one = shard.principals.entry(whose.principal.into()).or_default();
-        if of_one.insert(whose.session.into(), session).is_none() {
+        let of_one = shard
+            .principals
+            .entry(session_key.principal.into())
+            .or_default();
+        if of_one.insert(session_key.session.into(), session).is_none() {
             self.count.fetch_add(1, Ordering::AcqRel);
         }
         true
     }
 
-    fn shard(&self, whose: SessionKey<'_>) -> Option<MutexGuard<'_, Shard>> {
-        let at = usize::try_from(self.hasher.hash_one(whose.principal)).unwrap_or_default();
+    fn shard(&self, session_key: SessionKey<'_>) -> Option<MutexGuard<'_, Shard>> {
+        let at = usize::try_from(self.hasher.hash_one(session_key.principal)).unwrap_or_default();
         let shard = self.shards.get(at % SHARDS)?;
         // Every change is atomic, so a panic leaves consistent data behind.
         Some(shard.lock().unwrap_or_else(PoisonError::into_inner))
@@ -393,9 +407,9 @@ impl SessionTable {
 }
 
 impl Shard {
-    fn get_live(&mut self, whose: SessionKey<'_>, at: SessionTime) -> Option<&mut Session> {
-        let of_one = self.principals.get_mut(whose.principal)?;
-        let session = of_one.get_mut(whose.session)?;
+    fn get_live(&mut self, session_key: SessionKey<'_>, at: SessionTime) -> Option<&mut Session> {
+        let of_one = self.principals.get_mut(session_key.principal)?;
+        let session = of_one.get_mut(session_key.session)?;
         session.is_fresh(at.now, at.idle).then_some(session)
     }
 
@@ -557,9 +571,9 @@ mod tests {
     fn one_principal_cannot_exhaust_the_session_table() {
         let sessions = SessionTable::with_capacity(10, 3);
         let open = |principal, session, now| {
-            let whose = SessionKey { principal, session };
+            let session_key = SessionKey { principal, session };
             sessions.open(
-                whose,
+                session_key,
                 (RequestedGroups::Default, false),
                 initial("s"),
                 moment(now),
@@ -571,14 +585,14 @@ mod tests {
         assert!(open("b", "1", 0));
         let later = 20_000_000_000;
         assert!(open("a", "4", later), "unused ones make room");
-        let whose = |principal, session| SessionKey { principal, session };
+        let session_key = |principal, session| SessionKey { principal, session };
         assert!(
             sessions
-                .get(whose("a", "1"), later, Duration::from_secs(10))
+                .get(session_key("a", "1"), later, Duration::from_secs(10))
                 .is_none()
         );
-        sessions.close(whose("a", "4"));
-        sessions.close(whose("a", "4"));
+        sessions.close(session_key("a", "4"));
+        sessions.close(session_key("a", "4"));
         assert_eq!(
             sessions.count.load(Ordering::Acquire),
             1,
@@ -589,23 +603,23 @@ mod tests {
     #[test]
     fn a_claim_belongs_to_one_state_visit() {
         let sessions = SessionTable::new();
-        let whose = SessionKey {
+        let session_key = SessionKey {
             principal: "a",
             session: "1",
         };
         let state = StateName::new("approved");
         assert!(sessions.open(
-            whose,
+            session_key,
             (RequestedGroups::Default, false),
             SessionStart::Claimed(state.clone()),
             moment(0)
         ));
         let stay = || {
-            let found = sessions.find_open(whose, 1, Duration::from_secs(10));
+            let found = sessions.find_open(session_key, 1, Duration::from_secs(10));
             found.map(|it| it.state_visit)
         };
         let decided = stay();
-        let first = sessions.claim(whose, &state, decided, moment(1));
+        let first = sessions.claim(session_key, &state, decided, moment(1));
         assert!(matches!(first, ClaimOutcome::Taken(_)), "{first:?}");
         let renewal = Transition {
             tool: "renew".into(),
@@ -614,24 +628,24 @@ mod tests {
             at: Timestamp::UNIX_EPOCH,
         };
         let other = BoundValues::default();
-        let moved = sessions.advance(whose, &state, (renewal, other), None, moment(2));
+        let moved = sessions.advance(session_key, &state, (renewal, other), None, moment(2));
         assert_eq!(moved, TransitionOutcome::Reentered);
         // It was decided under the previous approval.
-        let late = sessions.claim(whose, &state, decided, moment(3));
+        let late = sessions.claim(session_key, &state, decided, moment(3));
         assert_eq!(late, ClaimOutcome::AlreadyUsed);
-        let fresh = sessions.claim(whose, &state, stay(), moment(3));
+        let fresh = sessions.claim(session_key, &state, stay(), moment(3));
         assert!(matches!(fresh, ClaimOutcome::Taken(_)), "{fresh:?}");
     }
 
     #[test]
     fn reading_does_not_extend_a_session() {
         let sessions = SessionTable::new();
-        let whose = SessionKey {
+        let session_key = SessionKey {
             principal: "a",
             session: "1",
         };
         assert!(sessions.open(
-            whose,
+            session_key,
             (RequestedGroups::Default, false),
             initial("s"),
             moment(0)
@@ -639,18 +653,18 @@ mod tests {
         let second = 1_000_000_000;
         assert!(
             sessions
-                .get(whose, 9 * second, Duration::from_secs(10))
+                .get(session_key, 9 * second, Duration::from_secs(10))
                 .is_some()
         );
         assert!(
             sessions
-                .get(whose, 11 * second, Duration::from_secs(10))
+                .get(session_key, 11 * second, Duration::from_secs(10))
                 .is_none()
         );
-        sessions.touch(whose, 9 * second);
+        sessions.touch(session_key, 9 * second);
         assert!(
             sessions
-                .get(whose, 11 * second, Duration::from_secs(10))
+                .get(session_key, 11 * second, Duration::from_secs(10))
                 .is_some()
         );
     }

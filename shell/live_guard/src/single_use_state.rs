@@ -57,18 +57,18 @@ impl GuardState {
         &self,
         guard: &Guard,
         call: &Call<'_>,
-        standing: &SessionContext,
+        session_context: &SessionContext,
         now: u64,
     ) -> Result<Option<StateClaim>, Denial> {
-        let Some(used) = state_used_denial(guard, call, standing.state_name()) else {
+        let Some(used) = state_used_denial(guard, call, session_context.state_name()) else {
             return Ok(None);
         };
-        let state = standing.state.clone();
+        let state = session_context.state.clone();
         let state = state.unwrap_or_else(|| INITIAL_STATE.clone());
         let at = self.session_time(guard, now);
         match self
             .sessions
-            .claim(call.session_key(), &state, standing.state_visit, at)
+            .claim(call.session_key(), &state, session_context.state_visit, at)
         {
             ClaimOutcome::Taken(claim) => Ok(Some(claim)),
             ClaimOutcome::AlreadyUsed => Err(used),
@@ -77,13 +77,13 @@ impl GuardState {
     }
 
     /// Releases a single-use state that a call did not use.
-    pub(super) fn release_state(&self, whose: SessionKey<'_>, claim: Option<StateClaim>) {
+    pub(super) fn release_state(&self, session_key: SessionKey<'_>, claim: Option<StateClaim>) {
         let Some(claim) = claim else {
             return;
         };
         let current = self.current();
         let at = self.session_time(&current.guard, self.clock.monotonic());
-        self.sessions.release(whose, claim, at);
+        self.sessions.release(session_key, claim, at);
     }
 }
 

@@ -81,17 +81,17 @@ pub(super) struct Interpolation {
 
 /// Expands the references in the texts of a value, except where `keeps` returns true.
 pub(super) fn interpolate(
-    surroundings: InterpolationContext<'_>,
+    context: InterpolationContext<'_>,
     value: &mut Value,
     keeps: &dyn Fn(&Pointer, &Value) -> bool,
 ) -> Interpolation {
     let mut out = Interpolation::default();
-    walk(surroundings, value, &Pointer::root(), keeps, &mut out);
+    walk(context, value, &Pointer::root(), keeps, &mut out);
     out
 }
 
 fn walk(
-    surroundings: InterpolationContext<'_>,
+    context: InterpolationContext<'_>,
     value: &mut Value,
     at: &Pointer,
     keeps: &dyn Fn(&Pointer, &Value) -> bool,
@@ -101,7 +101,7 @@ fn walk(
         return;
     }
     match value {
-        Value::String(text) => match resolve(surroundings, text) {
+        Value::String(text) => match resolve(context, text) {
             Ok(resolved) => {
                 if let Some(shown) = resolved.shown {
                     out.masked_texts.insert(at.clone(), shown);
@@ -115,12 +115,12 @@ fn walk(
         },
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                walk(surroundings, item, &at.index(index), keeps, out);
+                walk(context, item, &at.index(index), keeps, out);
             }
         }
         Value::Object(members) => {
             for (key, value) in members.iter_mut() {
-                walk(surroundings, value, &at.child(key), keeps, out);
+                walk(context, value, &at.child(key), keeps, out);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -139,7 +139,7 @@ struct ResolvedText {
 }
 
 fn resolve(
-    surroundings: InterpolationContext<'_>,
+    context: InterpolationContext<'_>,
     written: &str,
 ) -> Result<ResolvedText, InvalidReference> {
     let mut text = String::new();
@@ -158,7 +158,7 @@ fn resolve(
         } else if let Some(after) = after.strip_prefix('{') {
             let (reference, after) = after.split_once('}').ok_or(InvalidReference::Unclosed)?;
             text.push_str(&resolve_reference(
-                surroundings,
+                context,
                 reference,
                 &mut files,
                 &mut values,
@@ -183,13 +183,13 @@ fn resolve(
 }
 
 fn resolve_reference(
-    surroundings: InterpolationContext<'_>,
+    context: InterpolationContext<'_>,
     reference: &str,
     files: &mut Vec<PathBuf>,
     values: &mut Vec<ResolvedReference>,
 ) -> Result<String, InvalidReference> {
     if let Some(path) = reference.strip_prefix("file:") {
-        let file = surroundings.folder.join(path);
+        let file = context.folder.join(path);
         let text = read_file(path, &file)?;
         files.push(file);
         values.push(ResolvedReference {
@@ -207,7 +207,7 @@ fn resolve_reference(
         let text = reference.to_owned();
         return Err(InvalidReference::Unknown { text });
     }
-    let set = (surroundings.variable)(name);
+    let set = (context.variable)(name);
     let value = set.clone().filter(|value| !is_blank(value));
     values.extend(value.clone().map(|value| ResolvedReference {
         variable: Some(name.to_owned()),
@@ -269,11 +269,11 @@ mod tests {
             "BLANK" => Some(" \n".to_owned()),
             _ => None,
         };
-        let surroundings = InterpolationContext {
+        let context = InterpolationContext {
             variable: &variable,
             folder,
         };
-        let resolved = resolve(surroundings, written).map_err(|error| error.to_string())?;
+        let resolved = resolve(context, written).map_err(|error| error.to_string())?;
         Ok((resolved.text, resolved.shown))
     }
 

@@ -53,7 +53,7 @@ pub use settings::{
     DenialForm, ListenSettings, PolicySource, PrefixMode, Settings, TlsSettings, TraceSettings,
 };
 pub use url::{bare_url, is_loopback_or_https, origin_of};
-pub use watch::{FileServer, OnDrift, TrustMode, WatchSettings, WatchedCall};
+pub use watch::{FileServer, OnDrift, SampleCall, TrustMode, WatchSettings};
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ pub(super) struct ResolvedReference {
 pub(super) fn register_settings_secrets(
     settings: &Settings,
     document: &Value,
-    put_in: &[(Pointer, ResolvedReference)],
+    interpolated: &[(Pointer, ResolvedReference)],
 ) {
     let mut secrets: Vec<&str> = Vec::new();
     for server in &settings.servers {
@@ -54,7 +54,7 @@ pub(super) fn register_settings_secrets(
         .map(api_key_texts)
         .unwrap_or_default();
     secrets.extend(keys);
-    let own = put_in.iter().filter(|(at, it)| is_secret(at, it));
+    let own = interpolated.iter().filter(|(at, it)| is_secret(at, it));
     secrets.extend(own.map(|(_, it)| it.value.as_str()));
     register_secrets(secrets);
 }
@@ -93,7 +93,7 @@ fn api_key_texts(identity: &Value) -> Vec<&str> {
 
 /// Whether an expanded value is a secret: it is in a place for secrets, and its name or its form suggests
 /// one.
-fn is_secret(at: &Pointer, put_in: &ResolvedReference) -> bool {
+fn is_secret(at: &Pointer, interpolated: &ResolvedReference) -> bool {
     let path: Vec<String> = at.segments().collect();
     let place = path.first().map(String::as_str).unwrap_or_default();
     let secret_place =
@@ -101,8 +101,8 @@ fn is_secret(at: &Pointer, put_in: &ResolvedReference) -> bool {
     if !secret_place {
         return false;
     }
-    let value = put_in.value.as_str();
-    let Some(variable) = &put_in.variable else {
+    let value = interpolated.value.as_str();
+    let Some(variable) = &interpolated.variable else {
         return !value.contains("PUBLIC KEY-----") && !value.contains("CERTIFICATE-----");
     };
     let by_name = is_secret_name(variable) || path.last().is_some_and(|key| is_secret_name(key));

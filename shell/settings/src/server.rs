@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolwarden_mcp::{ConnectionLimits, Endpoint};
 
-use super::{ServerLimits, WatchSettings, WatchedCall, bare_url};
+use super::{SampleCall, ServerLimits, WatchSettings, bare_url};
 
 /// One server behind the gateway.
 #[derive(Clone, PartialEq)]
@@ -40,7 +40,7 @@ pub struct ServerSettings {
     /// The scope in which the commands under `watch` pin its tools; `None` is the default one.
     pub scope: Option<String>,
     /// Calls that the commands under `watch` make at every check.
-    pub calls: Vec<WatchedCall>,
+    pub calls: Vec<SampleCall>,
     /// The rules for its tools that the policy does not name, with the keys of a tool in a policy.
     pub tool_defaults: Option<serde_json::Value>,
 }

@@ -63,7 +63,7 @@ pub struct FileServer {
 
 /// A call that shows what a tool returns.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WatchedCall {
+pub struct SampleCall {
     /// The tool.
     pub tool: String,
     /// The arguments.

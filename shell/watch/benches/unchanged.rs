@@ -184,11 +184,11 @@ fn check<'k>(file: &Path, load: impl FnMut() -> Pins<'k>, approval: &Approval, s
         alert_on_equivalent: false,
         wanted: &[],
     };
-    let judged = run_check(&mut source, &Options::default(), &[], &recording)
+    let outcome = run_check(&mut source, &Options::default(), &[], &recording)
         .unwrap()
-        .judged;
+        .outcome;
     assert_eq!(
-        (judged.unchanged.len(), judged.drift.tools.len()),
+        (outcome.unchanged.len(), outcome.drift.tools.len()),
         (size, 0)
     );
 }

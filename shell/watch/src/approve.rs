@@ -83,7 +83,10 @@ const NO_PARTS: ToolParts = ToolParts {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<PendingApproval>, ApproveError> {
+pub fn pending_approvals(
+    store: &Store,
+    servers: &[Server],
+) -> Result<Vec<PendingApproval>, ApproveError> {
     pending_approvals_within(store, servers, Some(ComparisonTimeouts::default()))
 }
 
@@ -103,7 +106,7 @@ fn read_pending_approvals(
     servers: &[Server],
     time: Option<ComparisonTimeouts>,
 ) -> Result<Vec<PendingApproval>, ApproveError> {
-    let mut waiting = Vec::new();
+    let mut pending_approvals = Vec::new();
     let open = store.alerts(&AlertFilter {
         status: Some(AlertStatus::Open),
         ..AlertFilter::default()
@@ -130,7 +133,7 @@ fn read_pending_approvals(
                 .iter()
                 .map(|alert| (alert.id.clone(), alert.change_type.clone()));
             let renamed_from = about.iter().find_map(|alert| renamed_from(&alert.document));
-            waiting.push(PendingApproval {
+            pending_approvals.push(PendingApproval {
                 server: server.clone(),
                 alerts: alerts.collect(),
                 renamed_from,
@@ -143,7 +146,7 @@ fn read_pending_approvals(
             });
         }
     }
-    Ok(waiting)
+    Ok(pending_approvals)
 }
 
 fn renamed_from(document: &str) -> Option<String> {
@@ -302,13 +305,13 @@ fn is_unchanged(compared: &[PendingApproval], now: &[PendingApproval]) -> bool {
 
 fn approve_selected(
     store: &Store,
-    (servers, waiting): (&[Server], &[PendingApproval]),
+    (servers, pending_approvals): (&[Server], &[PendingApproval]),
     selection: &ApprovalSelection,
     approval: &Approval,
 ) -> Result<Vec<ApprovedItem>, ApproveError> {
-    refuse_ambiguous(waiting, selection)?;
+    refuse_ambiguous(pending_approvals, selection)?;
     // Approving a new name also approves that the old one is gone.
-    let renamed: BTreeSet<(&ServerKey, &String)> = waiting
+    let renamed: BTreeSet<(&ServerKey, &String)> = pending_approvals
         .iter()
         .filter(|it| {
             let by_alert = it.alerts.iter().any(|(id, _)| selection.ids.contains(id));
@@ -318,19 +321,24 @@ fn approve_selected(
         .collect();
     let mut approved = Vec::new();
     let mut used: BTreeSet<&String> = BTreeSet::new();
-    for waiting in waiting {
-        let tool = &waiting.sighting.tool;
+    for pending_approvals in pending_approvals {
+        let tool = &pending_approvals.sighting.tool;
         let by_name: Vec<&String> = selection.tools.iter().filter(|it| *it == tool).collect();
-        let by_alert = waiting
+        let by_alert = pending_approvals
             .alerts
             .iter()
             .filter(|(id, _)| selection.ids.contains(id));
         let by_alert: Vec<&(String, String)> = by_alert.collect();
         used.extend(&by_name);
         used.extend(by_alert.iter().map(|(id, _)| id));
-        let is_old_name = renamed.contains(&(&waiting.server.key, tool));
+        let is_old_name = renamed.contains(&(&pending_approvals.server.key, tool));
         if selection.all || !by_name.is_empty() || is_old_name {
-            approved.push(approve_parts(store, waiting, ToolParts::ALL, approval)?);
+            approved.push(approve_parts(
+                store,
+                pending_approvals,
+                ToolParts::ALL,
+                approval,
+            )?);
             continue;
         }
         if !by_alert.is_empty() {
@@ -338,19 +346,24 @@ fn approve_selected(
                 .iter()
                 .map(|(_, change_type)| ToolParts::from_change_type(change_type));
             let parts = parts.fold(NO_PARTS, ToolParts::with);
-            approved.push(approve_parts(store, waiting, parts, approval)?);
+            approved.push(approve_parts(store, pending_approvals, parts, approval)?);
             continue;
         }
         let ids: Vec<&String> = selection
             .ids
             .iter()
-            .filter(|id| waiting.changes.iter().any(|it| it.id.to_string() == **id))
+            .filter(|id| {
+                pending_approvals
+                    .changes
+                    .iter()
+                    .any(|it| it.id.to_string() == **id)
+            })
             .collect();
         used.extend(&ids);
-        let texts = text_change_ids(waiting, selection);
+        let texts = text_change_ids(pending_approvals, selection);
         let ids: Vec<&String> = ids.into_iter().chain(&texts).collect();
         if !ids.is_empty() {
-            approved.extend(approve_changes(store, waiting, &ids, approval)?);
+            approved.extend(approve_changes(store, pending_approvals, &ids, approval)?);
         }
     }
     let acknowledged = acknowledge(store, servers, selection)?;
@@ -360,7 +373,9 @@ fn approve_selected(
     }
     let words = selection.tools.iter().chain(&selection.ids);
     if let Some(word) = words.clone().find(|word| !used.contains(*word)) {
-        let known = waiting.iter().map(|waiting| waiting.sighting.tool.as_str());
+        let known = pending_approvals
+            .iter()
+            .map(|pending_approvals| pending_approvals.sighting.tool.as_str());
         return Err(ApproveError::NotPending {
             word: word.clone(),
             suggestion: toolwarden_model::did_you_mean(word, known),
@@ -370,9 +385,12 @@ fn approve_selected(
 }
 
 /// The text changes of a tool, if those are selected, together with its changes that have no effect.
-fn text_change_ids(waiting: &PendingApproval, selection: &ApprovalSelection) -> Vec<String> {
-    let is_left = |it: &&Change| !waiting.approved.contains(&it.id.to_string());
-    let mut left = waiting.changes.iter().filter(is_left);
+fn text_change_ids(
+    pending_approvals: &PendingApproval,
+    selection: &ApprovalSelection,
+) -> Vec<String> {
+    let is_left = |it: &&Change| !pending_approvals.approved.contains(&it.id.to_string());
+    let mut left = pending_approvals.changes.iter().filter(is_left);
     if !selection.text || !left.clone().any(|it| it.class == ChangeClass::Text) {
         return Vec::new();
     }
@@ -426,16 +444,22 @@ fn acknowledge<'s>(
 
 /// Rejects an id or a tool name that is pending at several servers.
 fn refuse_ambiguous(
-    waiting: &[PendingApproval],
+    pending_approvals: &[PendingApproval],
     selection: &ApprovalSelection,
 ) -> Result<(), ApproveError> {
-    let matches = |id: &String, waiting: &PendingApproval| {
-        waiting.alerts.iter().any(|(alert, _)| alert == id)
-            || waiting.changes.iter().any(|it| it.id.to_string() == *id)
+    let matches = |id: &String, pending_approvals: &PendingApproval| {
+        pending_approvals
+            .alerts
+            .iter()
+            .any(|(alert, _)| alert == id)
+            || pending_approvals
+                .changes
+                .iter()
+                .any(|it| it.id.to_string() == *id)
     };
     let words = selection.ids.iter().chain(&selection.tools);
     for id in words {
-        let mut servers = waiting
+        let mut servers = pending_approvals
             .iter()
             .filter(|it| matches(id, it) || selection.tools.contains(id) && it.sighting.tool == *id)
             .map(|it| &it.server.key);
@@ -453,7 +477,7 @@ fn refuse_ambiguous(
 /// Pins a tool to its observation, or to a part of it. The rest stays pending.
 fn approve_parts(
     store: &Store,
-    waiting: &PendingApproval,
+    pending_approvals: &PendingApproval,
     parts: ToolParts,
     approval: &Approval,
 ) -> Result<ApprovedItem, ApproveError> {
@@ -462,7 +486,7 @@ fn approve_parts(
         sighting,
         pin: before,
         ..
-    } = waiting;
+    } = pending_approvals;
     let (name, tool) = (server.key.name.clone(), sighting.tool.clone());
     let Some(seen) = read_sighting(store, sighting)? else {
         retire(store, server.id, &tool, &sighting.version, approval)?;
@@ -474,7 +498,7 @@ fn approve_parts(
         // The approval covers exactly the observation: a shape that mixes old and new results fits neither.
         (sighting.shape.clone(), sighting.response_hash.clone())
     } else {
-        let shape = before.and_then(|pin| pin.kept_shape().map(ToOwned::to_owned));
+        let shape = before.and_then(|pin| pin.stored_shape().map(ToOwned::to_owned));
         (shape, before.and_then(|pin| pin.old.response.clone()))
     };
     let pinned = before.and_then(|pin| pin.definition);
@@ -526,7 +550,7 @@ fn approve_parts(
 /// Approves single changes; if none is left, approves the tool as a whole.
 fn approve_changes(
     store: &Store,
-    waiting: &PendingApproval,
+    pending_approvals: &PendingApproval,
     ids: &[&String],
     approval: &Approval,
 ) -> Result<Vec<ApprovedItem>, ApproveError> {
@@ -536,7 +560,7 @@ fn approve_changes(
         changes,
         pin,
         ..
-    } = waiting;
+    } = pending_approvals;
     let baseline = pin.as_ref().and_then(|pin| pin.baseline);
     let (Some(baseline), Some(kept)) = (baseline, sighting.definition) else {
         return Ok(Vec::new());
@@ -559,7 +583,7 @@ fn approve_changes(
     if left == 0 {
         return Ok(vec![approve_parts(
             store,
-            waiting,
+            pending_approvals,
             ToolParts::DEFINITION,
             approval,
         )?]);

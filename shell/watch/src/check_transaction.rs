@@ -40,7 +40,7 @@ pub struct CompletedCheck<'k> {
     /// The pins that the listing was compared with.
     pub pins: Pins<'k>,
     /// The comparison.
-    pub judged: CheckOutcome,
+    pub outcome: CheckOutcome,
     /// What was stored; nothing if the pins are those of a lock file.
     pub recorded: RecordOutcome,
 }
@@ -58,16 +58,16 @@ pub fn run_check<'k, S: CheckSource<'k>>(
     loop {
         let pins = source.load_pins()?;
         source.read_listing(&pins);
-        let mut judged = judge(&pins, source.listing(), options, calls)?;
-        source.review(&pins, &mut judged)?;
+        let mut outcome = judge(&pins, source.listing(), options, calls)?;
+        source.review(&pins, &mut outcome)?;
         let recorded = match pins.store() {
-            Some(store) => record(store, &pins, source.listing(), &judged, recording)?,
+            Some(store) => record(store, &pins, source.listing(), &outcome, recording)?,
             None => RecordOutcome::default(),
         };
         if !recorded.pins_changed {
             return Ok(CompletedCheck {
                 pins,
-                judged,
+                outcome,
                 recorded,
             });
         }
@@ -95,7 +95,7 @@ pub fn check(
         wanted: recording.wanted,
     };
     let checked = run_check(&mut source, options, calls, recording)?;
-    Ok((checked.judged, checked.recorded))
+    Ok((checked.outcome, checked.recorded))
 }
 
 /// A listing that was read before its check.

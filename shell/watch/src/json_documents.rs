@@ -70,25 +70,25 @@ pub fn approved_item(approved: &ApprovedItem) -> Value {
 
 /// The pending approvals of one tool, with every change in full.
 #[must_use]
-pub fn waiting(waiting: &PendingApproval) -> Value {
-    let changes = waiting.changes.iter().map(|change| {
+pub fn pending_approval(pending: &PendingApproval) -> Value {
+    let changes = pending.changes.iter().map(|change| {
         let mut entry = drift_json::change_to_json(change);
         if let Value::Object(members) = &mut entry {
-            let is_approved = waiting.approved.contains(&change.id.to_string());
+            let is_approved = pending.approved.contains(&change.id.to_string());
             members.insert("approved".to_owned(), json!(is_approved));
         }
         entry
     });
-    let alerts = waiting.alerts.iter().map(|(id, _)| id);
+    let alerts = pending.alerts.iter().map(|(id, _)| id);
     json!({
-        "server": waiting.server.key.name,
-        "scope": waiting.server.key.scope,
-        "tool": waiting.sighting.tool,
+        "server": pending.server.key.name,
+        "scope": pending.server.key.scope,
+        "tool": pending.sighting.tool,
         "alerts": alerts.collect::<Vec<_>>(),
-        "kind": waiting.kind(),
-        "findings": waiting.findings,
-        "results": waiting.results,
-        "seen_at": format!("{:.3}", waiting.sighting.at),
+        "kind": pending.kind(),
+        "findings": pending.findings,
+        "results": pending.results,
+        "seen_at": format!("{:.3}", pending.sighting.at),
         "changes": changes.collect::<Vec<_>>(),
     })
 }

@@ -116,7 +116,7 @@ pub(crate) fn judge(
     options: &Options,
     calls: &[RecordedCall],
 ) -> Result<CheckOutcome, PinsError> {
-    let mut judged = CheckOutcome::default();
+    let mut outcome = CheckOutcome::default();
     let exact: BTreeSet<String> = listing.unchanged.iter().cloned().collect();
     let mut old: BTreeMap<String, Observation> = BTreeMap::new();
     let mut doubles: BTreeMap<String, Observation> = BTreeMap::new();
@@ -125,13 +125,13 @@ pub(crate) fn judge(
         let name = &seen.name;
         match pins.tools.get(name) {
             None if pins.sealed => compared.push(index),
-            None => judged.new_tools.push(name.clone()),
+            None => outcome.new_tools.push(name.clone()),
             Some(pin) if pin.definition.is_none() => match &pin.old.schema {
                 Some(known) if *known != toolwatch_hash(seen) => {
                     let drift = Drift::from_toolwatch_hash(name);
-                    judged.drift.tools.push(ToolDrift::Changed(drift));
+                    outcome.drift.tools.push(ToolDrift::Changed(drift));
                 }
-                _ => judged.adopted.push(name.clone()),
+                _ => outcome.adopted.push(name.clone()),
             },
             Some(_) => {
                 compared.push(index);
@@ -156,7 +156,7 @@ pub(crate) fn judge(
                 Some(pinned) => {
                     old.insert(name.clone(), pinned);
                 }
-                None => judged
+                None => outcome
                     .drift
                     .tools
                     .push(ToolDrift::Removed { tool: name.clone() }),
@@ -165,7 +165,7 @@ pub(crate) fn judge(
     }
     let names: BTreeSet<&str> = pins.tools.keys().map(String::as_str).collect();
     compare_all(
-        &mut judged,
+        &mut outcome,
         listing,
         (old, doubles),
         &compared,
@@ -178,21 +178,21 @@ pub(crate) fn judge(
     // Two tools with the same text both match the pin, and are still two tools.
     let mut once = BTreeSet::new();
     for name in listing.unchanged.iter().filter(|name| !once.insert(*name)) {
-        judged.drift.add_double(name);
+        outcome.drift.add_double(name);
     }
-    let drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
+    let drifted: BTreeSet<&str> = outcome.drift.tools.iter().map(ToolDrift::tool).collect();
     let mut unchanged: BTreeSet<String> = exact;
     let named = compared
         .iter()
         .filter_map(|index| listing.observed.get(*index));
     unchanged.extend(named.map(|it| it.name.clone()));
-    unchanged.extend(judged.adopted.iter().cloned());
+    unchanged.extend(outcome.adopted.iter().cloned());
     unchanged.retain(|name| !drifted.contains(name.as_str()));
-    judged.unchanged = unchanged.into_iter().collect();
-    remove_approved(&mut judged, pins, listing, options)?;
-    check_results(&mut judged, pins, listing)?;
-    judged.drift.unchanged = judged.unchanged.len();
-    Ok(judged)
+    outcome.unchanged = unchanged.into_iter().collect();
+    remove_approved(&mut outcome, pins, listing, options)?;
+    check_results(&mut outcome, pins, listing)?;
+    outcome.drift.unchanged = outcome.unchanged.len();
+    Ok(outcome)
 }
 
 /// How definitions are compared, and together with which tools.
@@ -204,7 +204,7 @@ struct CompareContext<'c> {
 }
 
 fn compare_all(
-    judged: &mut CheckOutcome,
+    outcome: &mut CheckOutcome,
     listing: &mut ServerListing,
     (mut old, mut doubles): (BTreeMap<String, Observation>, BTreeMap<String, Observation>),
     compared: &[usize],
@@ -237,12 +237,12 @@ fn compare_all(
         names,
     } = comparing;
     let drift = compare_lists_in_server(&before, &after, options, calls, names);
-    judged.drift.tools.extend(drift.tools);
+    outcome.drift.tools.extend(drift.tools);
     for seen in new.iter().filter(|it| it.opaque) {
-        judged.drift.mark_unknown(&seen.name);
+        outcome.drift.mark_unknown(&seen.name);
     }
     for (tool, change) in reformatted {
-        judged
+        outcome
             .drift
             .add(Drift::of_results(&tool, None, vec![change]));
     }
@@ -259,7 +259,7 @@ pub(crate) fn toolwatch_hash(seen: &Observation) -> String {
 /// An approval covers a change in one definition; it applies to a later definition only if that one means
 /// the same.
 fn remove_approved(
-    judged: &mut CheckOutcome,
+    outcome: &mut CheckOutcome,
     pins: &Pins<'_>,
     listing: &ServerListing,
     options: &Options,
@@ -268,7 +268,7 @@ fn remove_approved(
         return Ok(());
     };
     let mut kept = Vec::new();
-    for tool in std::mem::take(&mut judged.drift.tools) {
+    for tool in std::mem::take(&mut outcome.drift.tools) {
         let ToolDrift::Changed(mut drift) = tool else {
             kept.push(tool);
             continue;
@@ -291,15 +291,15 @@ fn remove_approved(
         drift.remove_changes(|id| valid.contains(&id.to_string()));
         let taken = before - drift.changes.len();
         if taken > 0 {
-            judged.approved.push((drift.tool.clone(), taken));
+            outcome.approved.push((drift.tool.clone(), taken));
         }
         if drift.changes.is_empty() && taken > 0 {
-            judged.unchanged.push(drift.tool);
+            outcome.unchanged.push(drift.tool);
         } else {
             kept.push(ToolDrift::Changed(drift));
         }
     }
-    judged.drift.tools = kept;
+    outcome.drift.tools = kept;
     Ok(())
 }
 
@@ -327,7 +327,7 @@ fn still_holds(
 
 /// Compares results with the pinned shape and with the tool's output schema.
 fn check_results(
-    judged: &mut CheckOutcome,
+    outcome: &mut CheckOutcome,
     pins: &Pins<'_>,
     listing: &ServerListing,
 ) -> Result<(), PinsError> {
@@ -362,23 +362,23 @@ fn check_results(
                 {
                     changes.push(toolwatch_hash_mismatch(tool));
                 }
-                _ => judged.first_results.push(tool.clone()),
+                _ => outcome.first_results.push(tool.clone()),
             },
         }
         let drift = Drift::of_results(tool, compared, changes);
         if !drift.changes.is_empty() {
             drifted.insert(tool.as_str());
         }
-        judged.drift.add(drift);
+        outcome.drift.add(drift);
     }
     let missing = missing_fixtures_of(pins, listing)?;
     for (tool, change) in &missing {
         drifted.insert(tool.as_str());
-        judged
+        outcome
             .drift
             .add(Drift::of_results(tool, None, vec![change.clone()]));
     }
-    judged
+    outcome
         .unchanged
         .retain(|name| !drifted.contains(name.as_str()));
     Ok(())

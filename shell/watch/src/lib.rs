@@ -26,7 +26,7 @@ mod watch_config;
 
 pub use alert::summary_line;
 pub use approval::{ApprovedItem, PendingApproval};
-pub use approve::{ApprovalSelection, ApproveError, approve, waiting};
+pub use approve::{ApprovalSelection, ApproveError, approve, pending_approvals};
 pub use backup::{BackupError, BackupLogSummary, BackupOptions, BackupReport, BackupStage, backup};
 pub use check_transaction::{CheckSource, CompletedCheck, check, run_check};
 pub use judge::{CheckOutcome, ResultSampling, ServerListing, toolwatch_mutation};
@@ -43,7 +43,7 @@ pub use record::{RaisedAlert, RecordOptions, RecordOutcome};
 pub use result_pooling::{ResultPooling, add_recent_results};
 pub use schedule::Schedule;
 pub use server_name::server_name;
-pub use toolwarden_settings::WatchedCall;
+pub use toolwarden_settings::SampleCall;
 pub use toolwatch_import::{ImportError, ImportReport, ToolwatchState, import_toolwatch};
 pub use watch_config::{
     ServerFileKind, ToolListSource, WatchConfig, WatchConfigError, WatchedServer,

@@ -110,7 +110,7 @@ fn pin_listing(
         if known.is_none() {
             let shape = match (results, before) {
                 (Some(results), _) => Some(results.shape().to_json().to_string()),
-                (None, Some(before)) => before.kept_shape().map(ToOwned::to_owned),
+                (None, Some(before)) => before.stored_shape().map(ToOwned::to_owned),
                 (None, None) => None,
             };
             store.add_baseline(

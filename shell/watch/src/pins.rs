@@ -175,7 +175,7 @@ impl<'k> Pins<'k> {
     /// The tool that a text defines, if its pin has exactly this text.
     #[must_use]
     pub fn match_exact(&self, text: &str) -> Option<&str> {
-        let name = quick_name(text)?;
+        let name = scan_name(text)?;
         let (name, pin) = self.tools.get_key_value(name.as_ref())?;
         let kept = pin.definition?;
         (kept.fingerprint == Fingerprint::of_wire(text)).then_some(name.as_str())
@@ -240,14 +240,14 @@ impl<'k> Pins<'k> {
 impl Pin {
     /// The stored shape of the results.
     #[must_use]
-    pub fn kept_shape(&self) -> Option<&str> {
+    pub fn stored_shape(&self) -> Option<&str> {
         self.shape.as_deref()
     }
 }
 
 /// The first name in a definition, if it is in one of the usual places. It builds no value, and stops after
 /// the name.
-fn quick_name(text: &str) -> Option<Cow<'_, str>> {
+fn scan_name(text: &str) -> Option<Cow<'_, str>> {
     struct NameVisitor<'f, 'n>(&'f mut Option<Cow<'n, str>>);
 
     impl<'n> Visitor<'n> for NameVisitor<'_, 'n> {

@@ -87,12 +87,12 @@ pub(crate) fn record(
     store: &Store,
     pins: &Pins<'_>,
     listing: &ServerListing,
-    judged: &CheckOutcome,
+    outcome: &CheckOutcome,
     recording: &RecordOptions<'_>,
 ) -> Result<RecordOutcome, PinsError> {
-    let nothing = judged.drift.tools.is_empty()
-        && judged.new_tools.is_empty()
-        && judged.adopted.is_empty()
+    let nothing = outcome.drift.tools.is_empty()
+        && outcome.new_tools.is_empty()
+        && outcome.adopted.is_empty()
         && listing.results.is_empty();
     if let (true, Some(server)) = (nothing, &pins.server)
         && store.sightings(server.id)?.is_empty()
@@ -102,7 +102,7 @@ pub(crate) fn record(
     }
     store.write_transaction(|store| {
         // If another process replaced the pins meanwhile, the outcome is not valid.
-        if have_pins_changed(store, pins, judged)? {
+        if have_pins_changed(store, pins, outcome)? {
             return Ok(RecordOutcome {
                 pins_changed: true,
                 ..RecordOutcome::default()
@@ -121,31 +121,31 @@ pub(crate) fn record(
             observed: observations_by_name(listing),
             unchanged: listing.unchanged.iter().map(String::as_str).collect(),
             counts: name_counts(listing),
-            inconclusive: inconclusive_tools(judged),
+            inconclusive: inconclusive_tools(outcome),
             recording,
         };
-        keeper.add_baselines(judged, &mut recorded)?;
-        for tool in &judged.drift.tools {
+        keeper.add_baselines(outcome, &mut recorded)?;
+        for tool in &outcome.drift.tools {
             keeper.record_drift(tool, &mut recorded)?;
         }
         let mut open: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for alert in &recorded.alerts {
             open.entry(&alert.tool).or_default().push(alert.id.clone());
         }
-        for name in judged.drift.tools.iter().map(ToolDrift::tool) {
+        for name in outcome.drift.tools.iter().map(ToolDrift::tool) {
             keeper.close_alerts(name, open.get(name).map_or(&[], Vec::as_slice))?;
         }
-        for tool in &judged.drift.tools {
+        for tool in &outcome.drift.tools {
             if let ToolDrift::Renamed { rename, .. } = tool {
                 keeper.close_alerts(&rename.from, &[])?;
             }
         }
-        keeper.close_resolved(judged)?;
+        keeper.close_resolved(outcome)?;
         store.prune_alerts(server, MAX_CLOSED_ALERTS)?;
         // A comparison that could not find anything cannot be wrong, so later comparisons do not pay for
         // it.
         let telling = |tool: &&String| {
-            let said = judged.drift.results.iter().find(|(name, _)| name == *tool);
+            let said = outcome.drift.results.iter().find(|(name, _)| name == *tool);
             listing.sampling == ResultSampling::Chance
                 && said.is_none_or(|(_, said)| said.too_few().is_none())
         };
@@ -162,7 +162,7 @@ pub(crate) fn record(
 fn have_pins_changed(
     store: &Store,
     pins: &Pins<'_>,
-    judged: &CheckOutcome,
+    outcome: &CheckOutcome,
 ) -> Result<bool, PinsError> {
     let Some(server) = store.server(&pins.key)? else {
         return Ok(!pins.tools.is_empty());
@@ -172,7 +172,7 @@ fn have_pins_changed(
             return Ok(true);
         }
     }
-    for name in &judged.new_tools {
+    for name in &outcome.new_tools {
         if store.baseline(server.id, name)?.is_some() {
             return Ok(true);
         }
@@ -202,13 +202,13 @@ impl CheckRecorder<'_> {
     /// Adds baselines for tools that were never pinned as a whole.
     fn add_baselines(
         &self,
-        judged: &CheckOutcome,
+        outcome: &CheckOutcome,
         recorded: &mut RecordOutcome,
     ) -> Result<(), PinsError> {
-        let learned: BTreeSet<&String> = judged.first_results.iter().collect();
-        let adopted: BTreeSet<&String> = judged.adopted.iter().collect();
+        let learned: BTreeSet<&String> = outcome.first_results.iter().collect();
+        let adopted: BTreeSet<&String> = outcome.adopted.iter().collect();
         let mut registered: BTreeSet<&String> = BTreeSet::new();
-        for name in &judged.new_tools {
+        for name in &outcome.new_tools {
             if registered.insert(name) {
                 self.add_baseline(name, BaselineOrigin::Registered, None)?;
                 recorded.registered.push(name.clone());
@@ -388,10 +388,10 @@ impl CheckRecorder<'_> {
     }
 
     /// Closes what needs no approval: tools that match their pin again, and tools that came and went.
-    fn close_resolved(&self, judged: &CheckOutcome) -> Result<(), PinsError> {
-        let fine: BTreeSet<&String> = judged.unchanged.iter().collect();
-        let mut drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
-        for tool in &judged.drift.tools {
+    fn close_resolved(&self, outcome: &CheckOutcome) -> Result<(), PinsError> {
+        let fine: BTreeSet<&String> = outcome.unchanged.iter().collect();
+        let mut drifted: BTreeSet<&str> = outcome.drift.tools.iter().map(ToolDrift::tool).collect();
+        for tool in &outcome.drift.tools {
             if let ToolDrift::Renamed { rename, .. } = tool {
                 drifted.insert(&rename.from);
             }
@@ -495,8 +495,8 @@ fn name_counts(listing: &ServerListing) -> BTreeMap<&str, usize> {
     counts
 }
 
-fn inconclusive_tools(judged: &CheckOutcome) -> BTreeSet<&str> {
-    let said = judged.drift.results.iter();
+fn inconclusive_tools(outcome: &CheckOutcome) -> BTreeSet<&str> {
+    let said = outcome.drift.results.iter();
     let said = said.filter(|(_, said)| !said.notes.is_empty() || said.too_few().is_some());
     said.map(|(tool, _)| tool.as_str()).collect()
 }

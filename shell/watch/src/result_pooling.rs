@@ -67,7 +67,7 @@ pub fn add_recent_results(
         store.save_observed_shape(server.id, tool, now, &text, oldest)?;
     }
     results.retain(|tool, results| {
-        let pinned = pins.tools.get(tool).and_then(|pin| pin.kept_shape());
+        let pinned = pins.tools.get(tool).and_then(|pin| pin.stored_shape());
         pinned.is_some() || results.shape().results() >= gathering.learn_results
     });
     Ok(())

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use toolwarden_guard::audit::{ChainFault, ChainLink, NotedHead, VerifiedLog};
+use toolwarden_guard::audit::{ChainFault, ChainLink, HeadCheck, VerifiedLog};
 use toolwarden_live_guard::audit::{Verification, describe_fault, verify};
 
 use super::{records, store};
@@ -81,13 +81,13 @@ fn intact_text(found: &Verification, intact: &VerifiedLog, noted: Option<ChainLi
     if let Some(noted) = noted {
         let seq = noted.seq;
         let told = match intact.noted {
-            NotedHead::Confirmed => {
+            HeadCheck::Confirmed => {
                 format!(
                     "record {seq} matches the noted head, so no record up to it was changed since"
                 )
             }
             // INVARIANT: a noted head that was given is confirmed or removed.
-            NotedHead::Removed | NotedHead::NotGiven => {
+            HeadCheck::Removed | HeadCheck::NotGiven => {
                 format!("record {seq} was removed since, so the noted head cannot be compared")
             }
         };

@@ -38,7 +38,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> Result<CommandOutcome, CliError> {
     if let (true, Some(loaded)) = (args.start, &loaded) {
         let servers = loaded.settings.servers.clone();
         install_reaper();
-        let reached = run_async(Box::pin(async { Ok(reach_servers(servers).await) }))?;
+        let reached = run_async(Box::pin(async { Ok(connect_servers(servers).await) }))?;
         silent = reached.iter().any(|it| it.outcome.is_err());
         found.check_servers(loaded, &reached);
     }
@@ -311,7 +311,7 @@ struct ServerReachability {
 }
 
 /// Reaches every server at once and asks for its tools.
-async fn reach_servers(servers: Vec<ServerSettings>) -> Vec<ServerReachability> {
+async fn connect_servers(servers: Vec<ServerSettings>) -> Vec<ServerReachability> {
     let mut tasks = JoinSet::new();
     for (index, server) in servers.into_iter().enumerate() {
         tasks.spawn(async move {

@@ -12,7 +12,7 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &AvailableArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
-    let circumstances = policy::circumstances(&loaded.guard, &args.circumstances);
+    let condition_inputs = policy::condition_inputs(&loaded.guard, &args.condition_inputs);
     let groups: RequestedGroups = if args.groups.is_empty() && !args.no_groups {
         RequestedGroups::Default
     } else {
@@ -27,7 +27,7 @@ pub(super) fn run(args: &AvailableArgs) -> Result<CommandOutcome, CliError> {
         principal: &args.principal,
         groups: &groups,
         state,
-        circumstances: &circumstances,
+        condition_inputs: &condition_inputs,
         variant: None,
     };
     let found = loaded.guard.available_tools(&request);

@@ -19,7 +19,7 @@ use toolwarden_model::json::{JsonError, Object, Parsed, parse, type_name};
 
 use super::feature_input::FeatureInput;
 use super::policy;
-use crate::args::{CallArgs, CircumstancesArgs};
+use crate::args::{CallArgs, ConditionArgs};
 use crate::error::{CallProblem, CliError, GuardError};
 
 /// A call read from arguments, a file or the audit log.
@@ -133,10 +133,10 @@ impl CallInput {
 /// The calls of a command, one after the other.
 pub(super) fn each_call(
     args: &CallArgs,
-    circumstances: &CircumstancesArgs,
+    condition_inputs: &ConditionArgs,
     mut see: impl FnMut(CallInput) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    let given = policy::attributes(circumstances);
+    let given = policy::attributes(condition_inputs);
     let with_attributes = |mut call: CallInput| {
         for (key, value) in &given {
             call.attributes.insert(key.clone(), value.clone());

@@ -38,10 +38,10 @@ pub(super) fn run(args: &GuardCheckArgs) -> Result<CommandOutcome, CliError> {
     let log = writer
         .clone()
         .map_or_else(AuditLog::recent, AuditLog::Stored);
-    let guard = policy::live_guard(loaded, log, &args.circumstances)?;
+    let guard = policy::live_guard(loaded, log, &args.condition_inputs)?;
     policy::assume_state(&guard, &args.call)?;
     let mut told = DecisionPrinter::new(args.format);
-    call_input::each_call(&args.call, &args.circumstances, |call| {
+    call_input::each_call(&args.call, &args.condition_inputs, |call| {
         told.add(&call, &decide(&guard, &call))
     })?;
     let flushed = writer.as_ref().map_or(Ok(()), |writer| writer.flush());

@@ -13,11 +13,11 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
-    let guard = policy::live_guard(loaded, AuditLog::recent(), &args.circumstances)?;
+    let guard = policy::live_guard(loaded, AuditLog::recent(), &args.condition_inputs)?;
     policy::assume_state(&guard, &args.call)?;
     let mut denied = false;
     let mut documents = Vec::new();
-    call_input::each_call(&args.call, &args.circumstances, |call| {
+    call_input::each_call(&args.call, &args.condition_inputs, |call| {
         call.register_server(&guard);
         let steps = guard.explain(&call.call());
         let refused = steps.iter().find_map(denial);

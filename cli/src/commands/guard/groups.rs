@@ -11,11 +11,11 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &GroupsArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
-    let circumstances = policy::circumstances(&loaded.guard, &args.circumstances);
+    let condition_inputs = policy::condition_inputs(&loaded.guard, &args.condition_inputs);
     let principal = args.principal.as_deref();
     let groups = loaded
         .guard
-        .groups(principal.unwrap_or_default(), &circumstances);
+        .groups(principal.unwrap_or_default(), &condition_inputs);
     print_text(&match args.format {
         PlainFormat::Text => text(&groups, principal.is_some()),
         PlainFormat::Json => {

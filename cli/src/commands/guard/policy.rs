@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_guard::{Circumstances, Guard, RequestedGroups};
+use toolwarden_guard::{ConditionInputs, Guard, RequestedGroups};
 use toolwarden_live_guard::{
     AuditLog, Clock, LiveGuard, LoadedPolicy, ManualClock, UNKNOWN_PRINCIPAL,
 };
 use toolwarden_model::StateName;
 
 use super::policy_location::PolicyLocation;
-use crate::args::{CallArgs, CircumstancesArgs};
+use crate::args::{CallArgs, ConditionArgs};
 use crate::commands::progress;
 use crate::commands::watch::store_path;
 use crate::error::{CliError, GuardError};
@@ -59,7 +59,7 @@ pub(super) fn load_and_warn(location: &PolicyLocation) -> Result<LoadedPolicy, C
 pub(super) fn live_guard(
     policy: LoadedPolicy,
     log: AuditLog,
-    args: &CircumstancesArgs,
+    args: &ConditionArgs,
 ) -> Result<LiveGuard, CliError> {
     let clock = match args.now {
         Some(now) => Clock::Manual(ManualClock::at(now)),
@@ -83,8 +83,8 @@ pub(super) fn assume_state(guard: &LiveGuard, args: &CallArgs) -> Result<(), Cli
     Ok(restored.map_err(GuardError::Session)?)
 }
 
-pub(super) fn circumstances(guard: &Guard, args: &CircumstancesArgs) -> Circumstances {
-    Circumstances {
+pub(super) fn condition_inputs(guard: &Guard, args: &ConditionArgs) -> ConditionInputs {
+    ConditionInputs {
         now: args.now.unwrap_or_else(store_path::now),
         zone: guard.zone().clone(),
         load: args.load,
@@ -92,7 +92,7 @@ pub(super) fn circumstances(guard: &Guard, args: &CircumstancesArgs) -> Circumst
     }
 }
 
-pub(super) fn attributes(args: &CircumstancesArgs) -> BTreeMap<String, Value> {
+pub(super) fn attributes(args: &ConditionArgs) -> BTreeMap<String, Value> {
     args.attributes.iter().cloned().collect()
 }
 

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_watch::{
-    ApprovalSelection, ApprovedItem, PendingApproval, approve, json_documents as entry, waiting,
+    ApprovalSelection, ApprovedItem, PendingApproval, approve, json_documents as entry,
+    pending_approvals,
 };
 
 use super::marked_words::marked_words;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &ApproveArgs) -> Result<CommandOutcome, CliError> {
     };
     let servers = store_path::matching_servers(&store, args.server.as_ref(), args.scope.as_ref())?;
     if nothing_selected {
-        return show_pending(&waiting(&store, &servers)?, args.format);
+        return show_pending(&pending_approvals(&store, &servers)?, args.format);
     }
     let approval = store_path::approval(&args.approval);
     let approved = approve(&store, &servers, &selection, &approval)?;
@@ -79,11 +80,11 @@ fn text(approved: &[ApprovedItem]) -> String {
 
 /// Prints the pending approvals.
 fn show_pending(
-    waiting: &[PendingApproval],
+    pending_approvals: &[PendingApproval],
     format: PlainFormat,
 ) -> Result<CommandOutcome, CliError> {
     if format == PlainFormat::Json {
-        let entries: Vec<Value> = waiting
+        let entries: Vec<Value> = pending_approvals
             .iter()
             .map(|it| {
                 let changes = it.changes.iter().map(|change| {
@@ -103,7 +104,7 @@ fn show_pending(
     }
     let dim = style::DIM;
     let mut out = String::new();
-    for it in waiting {
+    for it in pending_approvals {
         let (tool, server) = (
             escape_controls(&it.sighting.tool),
             escape_controls(&it.server.key.name),
@@ -142,7 +143,7 @@ fn show_pending(
             out.push_str(&format!("  results      {}\n", escape_controls(message)));
         }
     }
-    out.push_str(&match waiting.len() {
+    out.push_str(&match pending_approvals.len() {
         0 => "no changes are pending\n".to_owned(),
         1 => "1 tool is pending approval: pass its ids, --tool, --text or --all\n".to_owned(),
         count => format!("{count} tools are pending approval: pass ids, --tool, --text or --all\n"),

@@ -228,16 +228,16 @@ impl<'k> PinLocation<'k> {
         let done = run_check(&mut check, &args.compare.options(), recorded, &recording)?;
         let mut observed = check.observed;
         let unknown = match self.is_lock() {
-            true => &done.judged.new_tools,
+            true => &done.outcome.new_tools,
             false => &done.recorded.registered,
         };
         new_tool_warnings::warn_of_findings(source, &observed.listing, unknown);
-        places.assign(source, &done.judged.drift, &mut observed);
+        places.assign(source, &done.outcome.drift, &mut observed);
         self.warn_of_absent(source, &done.pins, &observed);
         Ok(ServerCheck {
             source,
             observed,
-            judgement: done.judged,
+            judgement: done.outcome,
             recorded: done.recorded,
             toolwatch_output: check.toolwatch_output,
             mutated: check.mutated,
@@ -274,14 +274,14 @@ impl<'k> PinLocation<'k> {
         args: &CheckArgs,
         look: &ObservedServer,
         pins: &Pins<'_>,
-        judged: &CheckOutcome,
+        outcome: &CheckOutcome,
     ) -> Result<(), CliError> {
         let lock = match self {
             Self::Store(_) => None,
             Self::Lock(_, path) => Some(path.to_owned()),
         };
-        let Some(tool) = judged.new_tools.first() else {
-            return match judged.first_results.first() {
+        let Some(tool) = outcome.new_tools.first() else {
+            return match outcome.first_results.first() {
                 Some(tool) if args.frozen => Err(CliError::NoShape { tool: tool.clone() }),
                 Some(tool) if lock.is_some() => {
                     print_status(&format!(
@@ -301,7 +301,7 @@ impl<'k> PinLocation<'k> {
             return Err(CliError::NotPinned {
                 server: source.key.name.clone(),
                 tool: tool.clone(),
-                more: judged.new_tools.len() - 1,
+                more: outcome.new_tools.len() - 1,
                 lock,
             });
         }
@@ -375,17 +375,17 @@ impl<'k> CheckSource<'k> for ObservedServerCheck<'k, '_> {
         &mut self.observed.listing
     }
 
-    fn review(&mut self, pins: &Pins<'k>, judged: &mut CheckOutcome) -> Result<(), CliError> {
+    fn review(&mut self, pins: &Pins<'k>, outcome: &mut CheckOutcome) -> Result<(), CliError> {
         let Self { location, args, .. } = *self;
-        location.require_pinned(self.source, args, &self.observed, pins, judged)?;
+        location.require_pinned(self.source, args, &self.observed, pins, outcome)?;
         // What toolwatch pinned at its first check is pinned at that check still.
         self.unpinned_results = if args.compat && !location.is_lock() {
             Vec::new()
         } else {
-            unpinned_results(judged, pins)
+            unpinned_results(outcome, pins)
         };
         if args.compat {
-            (self.toolwatch_output, self.mutated) = toolwatch_output(pins, &self.observed, judged)?;
+            (self.toolwatch_output, self.mutated) = toolwatch_output(pins, &self.observed, outcome)?;
         }
         Ok(())
     }
@@ -393,14 +393,14 @@ impl<'k> CheckSource<'k> for ObservedServerCheck<'k, '_> {
 
 /// Takes out the tools that returned results and have a pin without any: a check never pins what it
 /// checks. Results of which toolwatch knew the hash were compared by it, and are pinned.
-fn unpinned_results(judged: &mut CheckOutcome, pins: &Pins<'_>) -> Vec<String> {
+fn unpinned_results(outcome: &mut CheckOutcome, pins: &Pins<'_>) -> Vec<String> {
     let known = |tool: &String| {
         let pin = pins.tools.get(tool);
         pin.is_some_and(|pin| pin.old.response.is_some())
     };
-    let learned = std::mem::take(&mut judged.first_results).into_iter();
+    let learned = std::mem::take(&mut outcome.first_results).into_iter();
     let (known, unpinned) = learned.partition(known);
-    judged.first_results = known;
+    outcome.first_results = known;
     unpinned
 }
 
@@ -408,7 +408,7 @@ fn unpinned_results(judged: &mut CheckOutcome, pins: &Pins<'_>) -> Vec<String> {
 fn toolwatch_output(
     pins: &Pins<'_>,
     look: &ObservedServer,
-    judged: &CheckOutcome,
+    outcome: &CheckOutcome,
 ) -> Result<(Vec<String>, bool), CliError> {
     let now = store_path::now();
     let (mut said, mut mutated) = (Vec::new(), false);
@@ -417,7 +417,7 @@ fn toolwatch_output(
         said.push(toolwatch_line(name, found, now));
     };
     // Added, removed and duplicate tools are not found by comparing hashes.
-    let by_name: Vec<&str> = judged
+    let by_name: Vec<&str> = outcome
         .drift
         .tools
         .iter()

@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolwarden_mcp::{ConnectionLimits, Endpoint, McpClient, McpError, ServerDescription};
-use toolwarden_watch::WatchedCall;
+use toolwarden_watch::SampleCall;
 
 use super::sources::{SourceKind, WatchSource};
 use crate::error::CliError;
@@ -33,7 +33,7 @@ pub(super) struct LiveAnswer {
 /// Asks every live server; nothing for those that are not.
 pub(super) fn query_servers(
     sources: &[WatchSource],
-    calls: &[WatchedCall],
+    calls: &[SampleCall],
 ) -> Result<Vec<Option<Result<LiveAnswer, McpError>>>, CliError> {
     let live = sources
         .iter()
@@ -55,7 +55,7 @@ pub(super) fn query_servers(
                 continue;
             };
             let (endpoint, timeout) = (endpoint.clone(), source.timeout);
-            let calls: Vec<WatchedCall> = source.calls.iter().chain(calls).cloned().collect();
+            let calls: Vec<SampleCall> = source.calls.iter().chain(calls).cloned().collect();
             let places = Arc::clone(&places);
             tasks.spawn(async move {
                 // The semaphore is never closed.
@@ -122,7 +122,7 @@ pub(in crate::commands) fn runtime() -> Result<tokio::runtime::Runtime, CliError
 pub(super) async fn query_server(
     endpoint: &Endpoint,
     timeout: Duration,
-    calls: &[WatchedCall],
+    calls: &[SampleCall],
 ) -> Result<LiveAnswer, McpError> {
     let limits = ConnectionLimits {
         start: timeout,
@@ -136,7 +136,7 @@ pub(super) async fn query_server(
     answer
 }
 
-async fn read_server(client: &McpClient, calls: &[WatchedCall]) -> Result<LiveAnswer, McpError> {
+async fn read_server(client: &McpClient, calls: &[SampleCall]) -> Result<LiveAnswer, McpError> {
     let listing = client.list_tools().await?;
     let mut results = Vec::new();
     let mut refused = Vec::new();
@@ -176,10 +176,10 @@ async fn read_server(client: &McpClient, calls: &[WatchedCall]) -> Result<LiveAn
 
 fn has_name(definition: &str, name: &str) -> bool {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct NamedServer {
         name: String,
     }
-    serde_json::from_str::<Named>(definition).is_ok_and(|it| it.name == name)
+    serde_json::from_str::<NamedServer>(definition).is_ok_and(|it| it.name == name)
 }
 
 fn progress(servers: usize) -> ProgressBar {

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use toolwarden_drift::{InvalidCall, RecordedCall};
-use toolwarden_watch::WatchedCall;
+use toolwarden_watch::SampleCall;
 
 use crate::error::CliError;
 
@@ -31,7 +31,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<RecordedCall>, CliError> {
 }
 
 /// The calls of a file, to make to a live server.
-pub(super) fn live_calls(file: Option<&Path>) -> Result<Vec<WatchedCall>, CliError> {
+pub(super) fn live_calls(file: Option<&Path>) -> Result<Vec<SampleCall>, CliError> {
     let Some(file) = file else {
         return Ok(Vec::new());
     };
@@ -42,7 +42,7 @@ pub(super) fn live_calls(file: Option<&Path>) -> Result<Vec<WatchedCall>, CliErr
                 place: file.to_owned(),
                 index: index + 1,
             })?;
-            Ok(WatchedCall {
+            Ok(SampleCall {
                 tool,
                 arguments: call.arguments,
             })

@@ -229,26 +229,26 @@ pub(super) fn print_report(
 }
 
 /// Results that were asked for and could not be compared.
-struct Unmeasured {
+struct UnmeasuredResults {
     /// The tool, or the file that should have held results.
     subject: String,
     message: String,
 }
 
-fn unmeasured(checked: &ServerCheck<'_>) -> Vec<Unmeasured> {
+fn unmeasured(checked: &ServerCheck<'_>) -> Vec<UnmeasuredResults> {
     let unpinned = checked.unpinned_results.iter().map(|tool| {
         let pins = if checked.is_recorded {
             "`toolwarden watch baseline` with the same --responses or --calls pins them"
         } else {
             "`toolwarden watch lock` with the same --responses or --calls pins them"
         };
-        Unmeasured {
+        UnmeasuredResults {
             subject: tool.clone(),
             message: format!("`{tool}` returned results and has none pinned; {pins}"),
         }
     });
     let empty = checked.observed.without_results.iter();
-    let empty = empty.map(|(subject, why)| Unmeasured {
+    let empty = empty.map(|(subject, why)| UnmeasuredResults {
         subject: subject.clone(),
         message: why.clone(),
     });

@@ -8,7 +8,7 @@ use toolwarden_mcp::{Endpoint, McpError, Secrets, ServerUrl};
 use toolwarden_settings::Settings;
 use toolwarden_store::ServerKey;
 use toolwarden_watch::{
-    LOCAL_SERVER, ResultPooling, ServerFileKind, ToolListSource, WatchConfig, WatchedCall,
+    LOCAL_SERVER, ResultPooling, SampleCall, ServerFileKind, ToolListSource, WatchConfig,
     WatchedServer, server_name,
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct WatchSource {
     pub(super) is_complete: bool,
     /// Whether a configuration names it.
     pub(super) is_configured: bool,
-    pub(super) calls: Vec<WatchedCall>,
+    pub(super) calls: Vec<SampleCall>,
     /// The tools a configuration asks for; none means all.
     pub(super) tools: Vec<String>,
     pub(super) alert_on: Vec<ToolwatchChangeType>,

@@ -8,7 +8,7 @@ use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 use toolwarden_schema::{SchemaPair, SchemaVerdict, ValueDomain};
 
-use super::surface::{Declared, Surface};
+use super::surface::{Declared, SchemaDeclarations};
 use super::{SchemaChange, SchemaComparison, SchemaDirection};
 use crate::change::{ChangeClass, ChangeKind};
 
@@ -32,7 +32,10 @@ impl SchemaComparison<'_> {
         if ![self.old, self.new].into_iter().any(has_content) {
             return;
         }
-        let (old, new) = (Surface::of(self.old), Surface::of(self.new));
+        let (old, new) = (
+            SchemaDeclarations::of(self.old),
+            SchemaDeclarations::of(self.new),
+        );
         for (path, was) in old.places() {
             let Some(is) = new.at(path) else {
                 continue;
@@ -127,7 +130,7 @@ impl SchemaComparison<'_> {
         if ![old, new].into_iter().any(has_content) {
             return worst;
         }
-        let (before, after) = (Surface::of(old), Surface::of(new));
+        let (before, after) = (SchemaDeclarations::of(old), SchemaDeclarations::of(new));
         for (path, was) in before.places() {
             let Some(is) = after.at(path) else {
                 continue;

@@ -19,7 +19,7 @@ use crate::rename::Rename;
 use change_group::{ChangeGroup, group_differences};
 use places::LostMember;
 use role::{SchemaRole, adds_header, is_reordering};
-use surface::Surface;
+use surface::SchemaDeclarations;
 
 /// The maximum number of changes of one schema that are judged individually.
 const MAX_JUDGED: usize = 48;
@@ -165,7 +165,7 @@ struct SchemaComparison<'s> {
     options: &'s Options,
     pair: Result<SchemaPair<'s>, Unknown>,
     /// What the old and the new schema declare about each place of a call.
-    surfaces: Option<(Surface<'s>, Surface<'s>)>,
+    surfaces: Option<(SchemaDeclarations<'s>, SchemaDeclarations<'s>)>,
     /// Arguments that the new schema accepts and does not declare any more.
     lost: Vec<LostMember>,
     /// Whether there was no time to look for all of them.
@@ -225,7 +225,10 @@ impl SchemaComparison<'_> {
         let supplied: Vec<&Difference<'_>> = supplied.collect();
         let whole = drift.for_callers(self.options.callers).clone();
         if self.direction == SchemaDirection::Input && !found.is_empty() {
-            self.surfaces = Some((Surface::of(self.old), Surface::of(self.new)));
+            self.surfaces = Some((
+                SchemaDeclarations::of(self.old),
+                SchemaDeclarations::of(self.new),
+            ));
             self.find_lost_members();
         }
         let mut changes = Vec::new();

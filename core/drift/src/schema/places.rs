@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use super::call_effect::{self, declares};
-use super::surface::{Declared, MAX_VISITS, Surface};
+use super::surface::{Declared, MAX_VISITS, SchemaDeclarations};
 use super::value_path::{Step, ValuePath};
 use super::{SchemaChange, SchemaComparison};
 use crate::change::{CallEffect, ChangeClass, ChangeKind, Judgement};
@@ -14,7 +14,7 @@ use crate::change::{CallEffect, ChangeClass, ChangeKind, Judgement};
 const SETTLED: &str = ": the same default holds";
 
 /// The old and the new schema.
-type Surfaces<'s> = (Surface<'s>, Surface<'s>);
+type DeclarationPair<'s> = (SchemaDeclarations<'s>, SchemaDeclarations<'s>);
 
 /// An argument that is accepted but no longer declared.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl SchemaComparison<'_> {
     pub(super) fn lost_members(
         &self,
         changes: &mut Vec<SchemaChange>,
-        old: &Surface<'_>,
+        old: &SchemaDeclarations<'_>,
         whole: &Judgement,
     ) {
         let nothing_is_rejected = matches!(whole, Judgement::Equivalent | Judgement::Compatible(_));
@@ -178,7 +178,11 @@ impl SchemaComparison<'_> {
 
     /// Reports that arguments and defaults were not compared: a schema has too many subschemas, or
     /// there was no time.
-    pub(super) fn not_compared(&self, changes: &mut Vec<SchemaChange>, (old, new): &Surfaces<'_>) {
+    pub(super) fn not_compared(
+        &self,
+        changes: &mut Vec<SchemaChange>,
+        (old, new): &DeclarationPair<'_>,
+    ) {
         let message = if !old.is_complete() || !new.is_complete() {
             format!(
                 "the schema has more than {MAX_VISITS} subschemas: whether arguments are still read and \
@@ -219,7 +223,7 @@ impl SchemaComparison<'_> {
     pub(super) fn changed_defaults(
         &mut self,
         changes: &mut Vec<SchemaChange>,
-        (old, new): &Surfaces<'_>,
+        (old, new): &DeclarationPair<'_>,
     ) {
         if !old.is_complete() || !new.is_complete() {
             return;

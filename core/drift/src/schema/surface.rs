@@ -66,7 +66,7 @@ impl<'s> Declared<'s> {
 
 /// What a schema declares about every place of a value, with references and combinations followed.
 #[derive(Debug, Default)]
-pub(super) struct Surface<'s> {
+pub(super) struct SchemaDeclarations<'s> {
     places: BTreeMap<ValuePath, Declared<'s>>,
     /// The places that the schema at a pointer describes.
     described: BTreeMap<Pointer, BTreeSet<ValuePath>>,
@@ -75,7 +75,7 @@ pub(super) struct Surface<'s> {
     complete: bool,
 }
 
-impl<'s> Surface<'s> {
+impl<'s> SchemaDeclarations<'s> {
     pub(super) fn of(root: &'s Value) -> Self {
         let mut walk = Walk {
             root,
@@ -174,7 +174,7 @@ fn says_something(schema: &Value) -> bool {
 
 struct Walk<'s> {
     root: &'s Value,
-    surface: Surface<'s>,
+    surface: SchemaDeclarations<'s>,
     visits: usize,
     /// The references that are currently being followed.
     open: Vec<&'s str>,

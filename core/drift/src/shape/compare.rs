@@ -46,7 +46,7 @@ pub fn compare(baseline: &Shape, window: &Shape, options: &Significance) -> Shap
     let values = survey.values;
     let (mut drift, level) = decide(survey.tests, options);
     drift.limits = limits(&baseline, &window, values);
-    let telling = level.min(options.alpha_of_look() / EXPECTED_DIFFERENCES);
+    let telling = level.min(options.alpha_of_comparison() / EXPECTED_DIFFERENCES);
     let needed = SampleSize::at(telling, baseline.results);
     let enough = baseline.results >= needed.baseline && window.results >= needed.window;
     if !enough && drift.is_empty() && !baseline.is_empty() && !window.is_empty() {

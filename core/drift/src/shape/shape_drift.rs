@@ -189,7 +189,7 @@ impl Default for Significance {
 impl Significance {
     /// The part of `alpha` that this comparison may spend. The parts of all comparisons sum up to
     /// `alpha`, so frequent comparisons do not eventually report false drift.
-    pub(super) fn alpha_of_look(&self) -> f64 {
+    pub(super) fn alpha_of_comparison(&self) -> f64 {
         let look = float(self.look.max(1));
         let alpha = if self.alpha.is_finite() {
             self.alpha.clamp(0.0, 1.0)

@@ -134,7 +134,7 @@ pub(super) fn decide(questions: Vec<ShapeTest>, options: &Significance) -> (Shap
         .zip(&tables)
         .filter(|(question, _)| !question.certain);
     let least: Vec<f64> = asked.map(|(_, table)| table.least_p_value()).collect();
-    let level = level(options.alpha_of_look(), &least);
+    let level = level(options.alpha_of_comparison(), &least);
 
     let answered = questions.into_iter().zip(tables).map(|(question, table)| {
         let certainty = run_test(&question, table, level);

@@ -11,4 +11,4 @@ mod verifier;
 
 pub use chain::{ChainLink, InvalidChainLink, RecordContent, RecordContentRef, record_hash};
 pub use checkpoint::{CHECKPOINT, checkpoint};
-pub use verifier::{ChainFault, ChainVerifier, NotedHead, VerifiedLog};
+pub use verifier::{ChainFault, ChainVerifier, HeadCheck, VerifiedLog};

@@ -84,12 +84,12 @@ pub struct VerifiedLog {
     /// The last record.
     pub head: ChainLink,
     /// The result for the noted head.
-    pub noted: NotedHead,
+    pub noted: HeadCheck,
 }
 
 /// Whether a head that was noted elsewhere is still in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotedHead {
+pub enum HeadCheck {
     /// The caller gave no noted head.
     NotGiven,
     /// The record exists with that hash, so no record up to it was changed.
@@ -104,7 +104,7 @@ pub struct ChainVerifier {
     head: ChainLink,
     removed: ChainLink,
     noted: Option<ChainLink>,
-    noted_head: NotedHead,
+    noted_head: HeadCheck,
     last: ChainLink,
     records: u64,
     /// The last removed record according to the newest checkpoint.
@@ -120,7 +120,7 @@ impl ChainVerifier {
             head,
             removed,
             noted,
-            noted_head: NotedHead::NotGiven,
+            noted_head: HeadCheck::NotGiven,
             last: removed,
             records: 0,
             checkpointed: ChainLink::GENESIS,
@@ -196,13 +196,13 @@ impl ChainVerifier {
         if noted != link {
             return Err(ChainFault::NotedDiffers { seq: link.seq });
         }
-        self.noted_head = NotedHead::Confirmed;
+        self.noted_head = HeadCheck::Confirmed;
         Ok(())
     }
 
-    fn noted_head(&self) -> Result<NotedHead, ChainFault> {
+    fn noted_head(&self) -> Result<HeadCheck, ChainFault> {
         match self.noted {
-            Some(noted) if noted.seq < self.removed.seq => Ok(NotedHead::Removed),
+            Some(noted) if noted.seq < self.removed.seq => Ok(HeadCheck::Removed),
             Some(ChainLink { seq, .. }) if seq > self.last.seq => {
                 Err(ChainFault::NotedMissing { seq })
             }
@@ -261,11 +261,11 @@ mod tests {
             noted,
         };
         let check = |noted| verify(&rows, head, ChainLink::GENESIS, noted);
-        assert_eq!(check(None), Ok(intact(NotedHead::NotGiven)));
-        assert_eq!(check(Some(rows[2].0)), Ok(intact(NotedHead::Confirmed)));
+        assert_eq!(check(None), Ok(intact(HeadCheck::NotGiven)));
+        assert_eq!(check(Some(rows[2].0)), Ok(intact(HeadCheck::Confirmed)));
         assert_eq!(
             check(Some(ChainLink::GENESIS)),
-            Ok(intact(NotedHead::Confirmed))
+            Ok(intact(HeadCheck::Confirmed))
         );
         let beyond = ChainLink { seq: 6, ..head };
         assert_eq!(
@@ -337,9 +337,9 @@ mod tests {
         let check = |from: usize, removed: ChainLink, noted| {
             verify(&rows[from..], head, removed, noted).map(|it| it.noted)
         };
-        assert_eq!(check(4, old[3].0, None), Ok(NotedHead::NotGiven));
-        assert_eq!(check(4, old[3].0, Some(old[3].0)), Ok(NotedHead::Confirmed));
-        assert_eq!(check(4, old[3].0, Some(old[0].0)), Ok(NotedHead::Removed));
+        assert_eq!(check(4, old[3].0, None), Ok(HeadCheck::NotGiven));
+        assert_eq!(check(4, old[3].0, Some(old[3].0)), Ok(HeadCheck::Confirmed));
+        assert_eq!(check(4, old[3].0, Some(old[0].0)), Ok(HeadCheck::Removed));
         let forged = ChainLink {
             hash: head.hash,
             ..old[3].0

@@ -10,7 +10,7 @@ use jiff::Zoned;
 use jiff::civil::Weekday;
 use toolwarden_model::json::{Number, Value};
 
-use super::Circumstances;
+use super::ConditionInputs;
 
 /// The functions of CEL, built once: building the table takes longer than a hundred evaluations.
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
@@ -25,13 +25,13 @@ pub struct ConditionContext<'c> {
 impl<'c> ConditionContext<'c> {
     /// Prepares the circumstances of one request.
     #[must_use]
-    pub fn new(circumstances: &'c Circumstances) -> Self {
-        let Circumstances {
+    pub fn new(condition_inputs: &'c ConditionInputs) -> Self {
+        let ConditionInputs {
             now,
             zone,
             load,
             attributes,
-        } = circumstances;
+        } = condition_inputs;
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         add_time(&mut context, &now.to_zoned(zone.clone()));
         // Without this check NaN would make every comparison false, including a negated one.

@@ -43,7 +43,7 @@ pub struct Condition {
 
 /// The values that conditions can read.
 #[derive(Clone, Debug)]
-pub struct Circumstances {
+pub struct ConditionInputs {
     /// The time of the decision.
     pub now: Timestamp,
     /// The time zone of the `time` fields.
@@ -239,8 +239,8 @@ impl Condition {
     ///
     /// # Errors
     /// Why the condition cannot be evaluated.
-    pub fn holds(&self, circumstances: &Circumstances) -> Result<bool, ConditionError> {
-        self.holds_in(&ConditionContext::new(circumstances))
+    pub fn holds(&self, condition_inputs: &ConditionInputs) -> Result<bool, ConditionError> {
+        self.holds_in(&ConditionContext::new(condition_inputs))
     }
 
     /// Whether the condition holds under circumstances that were prepared for many conditions.

@@ -6,11 +6,11 @@ use super::*;
 /// A Monday in Berlin, 09:30 in winter time.
 const MONDAY: &str = "2026-11-16T08:30:00Z";
 
-fn circumstances(now: &str, load: Option<f64>, attributes: Value) -> Circumstances {
+fn condition_inputs(now: &str, load: Option<f64>, attributes: Value) -> ConditionInputs {
     let Value::Object(attributes) = attributes else {
         panic!("attributes are an object");
     };
-    Circumstances {
+    ConditionInputs {
         now: now.parse().unwrap(),
         zone: parse_time_zone("Europe/Berlin").unwrap(),
         load,
@@ -19,8 +19,8 @@ fn circumstances(now: &str, load: Option<f64>, attributes: Value) -> Circumstanc
 }
 
 /// The result, `true` or `false`, or else the error.
-fn answer(condition: &str, circumstances: &Circumstances) -> String {
-    match Condition::parse(condition).unwrap().holds(circumstances) {
+fn answer(condition: &str, condition_inputs: &ConditionInputs) -> String {
+    match Condition::parse(condition).unwrap().holds(condition_inputs) {
         Ok(answer) => answer.to_string(),
         Err(error) => error.to_string(),
     }
@@ -52,7 +52,7 @@ fn business_hours_follow_the_clock_across_a_change_of_time() {
     ];
     for (now, expected) in cases {
         assert_eq!(
-            answer(hours, &circumstances(now, None, json!({}))),
+            answer(hours, &condition_inputs(now, None, json!({}))),
             expected,
             "{now}"
         );
@@ -61,7 +61,7 @@ fn business_hours_follow_the_clock_across_a_change_of_time() {
 
 #[test]
 fn every_field_of_time_is_in_the_zone() {
-    let now = circumstances("2026-12-31T23:05:00Z", None, json!({}));
+    let now = condition_inputs("2026-12-31T23:05:00Z", None, json!({}));
     for condition in [
         "time.hour == 0 && time.minute == 5",
         "time.clock == \"00:05\"",
@@ -76,14 +76,14 @@ fn every_field_of_time_is_in_the_zone() {
 
 #[test]
 fn load_is_a_number_or_not_known() {
-    let at = |load| answer("load < 0.8", &circumstances(MONDAY, load, json!({})));
+    let at = |load| answer("load < 0.8", &condition_inputs(MONDAY, load, json!({})));
     assert_eq!(at(Some(0.5)), "true");
     assert_eq!(at(Some(0.8)), "false");
     assert_eq!(at(None), "load is not known");
     assert_eq!(at(Some(f64::NAN)), "load is not known");
     let relaxed = answer(
         "time.hour < 8 && load < 1",
-        &circumstances(MONDAY, None, json!({})),
+        &condition_inputs(MONDAY, None, json!({})),
     );
     assert_eq!(relaxed, "false");
 }
@@ -94,7 +94,7 @@ fn attributes_are_read_and_missing_ones_named() {
         "team": "ops", "level": 3, "ratio": 1.0, "on_call": true, "roles": ["admin", "dev"],
         "team-id": "x", "nothing": null, "huge": 18_446_744_073_709_551_615_u64,
     });
-    let given = circumstances(MONDAY, None, attributes);
+    let given = condition_inputs(MONDAY, None, attributes);
     let cases = [
         ("request.team == \"ops\"", "true"),
         (
@@ -182,7 +182,7 @@ fn an_attribute_that_cannot_be_read_makes_the_request_unknown() {
         serde_json::from_str(&format!("{}{}", "[".repeat(100), "]".repeat(100))).unwrap();
     let large: Value = serde_json::from_str("123456789012345678901234567890").unwrap();
     for bad in [json!({"a": 1}), json!([[1]]), deep, large] {
-        let given = circumstances(MONDAY, None, json!({"bad": bad, "team": "ops"}));
+        let given = condition_inputs(MONDAY, None, json!({"bad": bad, "team": "ops"}));
         assert_eq!(answer("request.team == \"ops\"", &given), unreadable);
         assert_eq!(answer("!has(request.bad)", &given), unreadable);
         assert_eq!(answer("time.hour == 9", &given), "true");
@@ -320,7 +320,7 @@ fn long_and_deep_conditions_are_refused_on_a_small_stack() {
             format!("{}true", "true?true:".repeat(14)),
         ];
         for condition in many {
-            let expected = answer(&condition, &circumstances(MONDAY, None, json!({})));
+            let expected = answer(&condition, &condition_inputs(MONDAY, None, json!({})));
             assert_eq!(expected, "true", "{condition}");
         }
     });
@@ -467,7 +467,7 @@ fn evaluate(text: &str) {
         "text": "a é text", "list": [1, "x", true, null, 2.5], "number": i64::MIN,
         "big": u64::MAX, "decimal": 1e308,
     });
-    let given = circumstances(MONDAY, Some(0.5), attributes);
+    let given = condition_inputs(MONDAY, Some(0.5), attributes);
     let first = condition.holds(&given);
     assert_eq!(condition.holds_in(&ConditionContext::new(&given)), first);
 }

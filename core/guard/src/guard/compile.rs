@@ -253,7 +253,7 @@ impl ToolTable {
             output: compiled.output,
             output_mode: tool.output_mode,
             quarantine: None,
-            listed: true,
+            join_names: true,
             removed: false,
             name,
         };

@@ -242,8 +242,8 @@ impl Guard {
             tools.add_shown_name(shown, identity, &self.rules_of(identity));
         }
         for found in &discovered.tools {
-            if let Some(listed) = tools.present_mut(&found.policy.name) {
-                listed.complete(found);
+            if let Some(join_names) = tools.present_mut(&found.policy.name) {
+                join_names.complete(found);
             } else if self.unlisted == UnlistedTools::Serve {
                 let patterns = &self.patterns;
                 tools.add_compiled(
@@ -251,7 +251,7 @@ impl Guard {
                     found.compiled.clone(),
                     &mut groups,
                     |added| {
-                        added.listed = false;
+                        added.join_names = false;
                         if let Some(identity) = discovered.identities.get(&added.name) {
                             added.counted_as = Arc::clone(&identity.qualified);
                             added.destination = Some(identity.destination());
@@ -275,14 +275,14 @@ impl Guard {
         for (variant, compiled, _) in &discovered.variants {
             let shown = variant.policy.name.as_str();
             let identity = discovered.identities.get(shown);
-            let listed = match identity {
+            let join_names = match identity {
                 Some(identity) => self
                     .rules_of(identity)
                     .rules
                     .and_then(|id| self.tool_by(id)),
                 None => self.tool(shown),
             };
-            tools.add_variant(variant, compiled, listed);
+            tools.add_variant(variant, compiled, join_names);
             let refused = identity.and_then(|it| self.rules_of(it).refused);
             tools.withhold_variants(shown, refused);
         }
@@ -307,13 +307,13 @@ impl ToolTable {
         of_tool.and_then(|it| it.get(variant)).unwrap_or(tool)
     }
 
-    /// Adds the definition that a server offers to a variant of clients. The tool keeps its rules; `listed`
+    /// Adds the definition that a server offers to a variant of clients. The tool keeps its rules; `join_names`
     /// is the policy's own entry for the tool, which no definition replaces.
     fn add_variant(
         &mut self,
         variant: &VariantTool,
         compiled: &CompiledSchemas,
-        listed: Option<&Arc<GuardedTool>>,
+        join_names: Option<&Arc<GuardedTool>>,
     ) {
         let Some(base) = self.by_name.get(variant.policy.name.as_str()) else {
             return;
@@ -323,7 +323,7 @@ impl ToolTable {
         };
         let mut tool = GuardedTool::clone(base);
         let said = |check: fn(&GuardedTool) -> &Arc<SchemaCheck>| {
-            listed.is_some_and(|it| !matches!(**check(it), SchemaCheck::Nothing))
+            join_names.is_some_and(|it| !matches!(**check(it), SchemaCheck::Nothing))
         };
         if !said(|it| &it.input) {
             tool.input = Arc::clone(&compiled.input);
@@ -331,7 +331,7 @@ impl ToolTable {
         if !said(|it| &it.output) {
             tool.output = Arc::clone(&compiled.output);
         }
-        let by_policy = listed.and_then(|it| it.quarantine.clone());
+        let by_policy = join_names.and_then(|it| it.quarantine.clone());
         let other_rules = tool
             .also
             .iter()

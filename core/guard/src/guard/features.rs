@@ -202,7 +202,7 @@ fn compile_feature(rules: &ToolPolicy, groups: &mut GroupTable) -> GuardedTool {
         output: Arc::new(SchemaCheck::Nothing),
         output_mode: rules.output_mode,
         quarantine: None,
-        listed: true,
+        join_names: true,
         removed: false,
     }
 }
@@ -219,7 +219,7 @@ impl Guard {
         for (server, defaults) in servers {
             if self.unlisted == UnlistedTools::Serve {
                 let mut tool = compile_feature(defaults, &mut groups);
-                tool.listed = false;
+                tool.join_names = false;
                 cover(&mut tool.required, &self.patterns);
                 features.servers.insert(Arc::clone(server), Arc::new(tool));
             }
@@ -245,7 +245,7 @@ impl Guard {
         } else {
             ""
         };
-        let rule = if rules.listed {
+        let rule = if rules.join_names {
             ("rule", &*rules.name)
         } else {
             ("server", wanted.server.unwrap_or_default())
@@ -326,7 +326,7 @@ impl Guard {
         features: impl IntoIterator<Item = Feature<'f>>,
     ) -> Result<ReachableFeatures, Denial> {
         let reach = self.resolve_request(request)?;
-        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
+        let mut activity = ActiveGroups::new(&self.groups, request.condition_inputs);
         let admitted = features.into_iter().map(|wanted| {
             let known = self.known_feature(&wanted);
             known

@@ -44,7 +44,7 @@ impl Guard {
         check_quarantine(&known)?;
         let reach = self.resolve_request(request)?;
         self.check_not_denied(&wanted, request, &reach)?;
-        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
+        let mut activity = ActiveGroups::new(&self.groups, request.condition_inputs);
         if let Err(mut denial) = self.check_admission(&known, request, &reach, &mut activity) {
             if denial.code == ReasonCode::FilteredByState {
                 denial.next_tools = self.next_tools(&known, request, &reach, &mut activity);
@@ -182,9 +182,9 @@ impl Guard {
             format!(
                 "{} is not in the requested groups (requested: {}; {}: {})",
                 tool.label(),
-                listed(&asked),
+                join_names(&asked),
                 tool.kind,
-                listed(&own)
+                join_names(&own)
             ),
         ))
     }
@@ -226,7 +226,7 @@ impl Guard {
             Ok(tool) => {
                 let version = tool.version.as_ref();
                 let version = version.map_or(String::new(), |it| format!(", version {it}"));
-                let who = if tool.listed {
+                let who = if tool.join_names {
                     "the policy names it"
                 } else {
                     "a server has it, and the policy serves tools that it does not name"
@@ -245,7 +245,7 @@ impl Guard {
         let found = &found;
         let calm = check_quarantine(found).map(|()| "it is not quarantined".to_owned());
         told(Gate::Quarantine, Some(calm));
-        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
+        let mut activity = ActiveGroups::new(&self.groups, request.condition_inputs);
         let asked: Vec<&str> = request.groups.names().map(GroupName::as_str).collect();
         match self.resolve_request(request) {
             Err(denial) => {
@@ -265,12 +265,12 @@ impl Guard {
                     if left.len() < asked.len() {
                         return format!(
                             "requested {}; the granted part contains it",
-                            listed(&asked)
+                            join_names(&asked)
                         );
                     }
                     format!(
                         "requested {}, which is granted and contains it",
-                        listed(&left)
+                        join_names(&left)
                     )
                 });
                 told(Gate::Group, Some(grouped));
@@ -339,7 +339,7 @@ fn check_state(tool: &GuardedTool, state: &StateName) -> Result<(), Denial> {
         format!(
             "{} is not available in state '{state}' (available in: {})",
             tool.label(),
-            listed(&states)
+            join_names(&states)
         ),
     ))
 }
@@ -454,7 +454,7 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-fn listed(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }

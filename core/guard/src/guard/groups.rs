@@ -1,7 +1,7 @@
 use toolwarden_model::GroupName;
 
 use super::{GroupId, NameMap};
-use crate::condition::{Circumstances, Condition, ConditionContext};
+use crate::condition::{Condition, ConditionContext, ConditionInputs};
 use crate::policy::group_and_parents;
 
 /// The name of an id that no group has.
@@ -96,7 +96,7 @@ impl GroupTable {
 /// Which groups are active, evaluated at most once per group and request.
 pub(super) struct ActiveGroups<'c> {
     groups: &'c GroupTable,
-    circumstances: &'c Circumstances,
+    condition_inputs: &'c ConditionInputs,
     prepared: Option<ConditionContext<'c>>,
     known: Vec<Option<GroupStatus>>,
 }
@@ -110,10 +110,10 @@ pub(super) enum GroupStatus {
 }
 
 impl<'c> ActiveGroups<'c> {
-    pub(super) const fn new(groups: &'c GroupTable, circumstances: &'c Circumstances) -> Self {
+    pub(super) const fn new(groups: &'c GroupTable, condition_inputs: &'c ConditionInputs) -> Self {
         Self {
             groups,
-            circumstances,
+            condition_inputs,
             prepared: None,
             known: Vec::new(),
         }
@@ -142,10 +142,10 @@ impl<'c> ActiveGroups<'c> {
         if let Some(Some(known)) = self.known.get(id as usize) {
             return known.clone();
         }
-        let circumstances = self.circumstances;
+        let condition_inputs = self.condition_inputs;
         let prepared = self
             .prepared
-            .get_or_insert_with(|| ConditionContext::new(circumstances));
+            .get_or_insert_with(|| ConditionContext::new(condition_inputs));
         let switch = match condition.holds_in(prepared) {
             Ok(true) => GroupStatus::On,
             Ok(false) => GroupStatus::Off,

@@ -36,7 +36,7 @@ pub use discovered_tools::{DiscoveredTools, VariantTool};
 pub use features::{Feature, ReachableFeatures};
 pub use gates::GateResult;
 pub use permit::{AdmittedCall, LimitExceeded, MeteredCall, Permit};
-pub use profile::Amendment;
+pub use profile::PermissionChange;
 pub use request::{Availability, GroupSummary, Request, RequestedGroups, UnavailableTool};
 pub use tool_facts::ToolFacts;
 pub use tool_identity::{CallDestination, ToolIdentity};
@@ -128,7 +128,7 @@ pub(crate) struct GuardedTool {
     pub(crate) output_mode: OutputMode,
     pub(crate) quarantine: Option<Quarantine>,
     /// Whether the policy names it; otherwise it was learned from a server.
-    pub(crate) listed: bool,
+    pub(crate) join_names: bool,
     /// Whether it was removed at run time.
     pub(crate) removed: bool,
 }
@@ -180,7 +180,7 @@ impl Guard {
 
     /// Whether tools or transitions name a state.
     #[must_use]
-    pub fn knows_state(&self, state: &StateName) -> bool {
+    pub fn has_state(&self, state: &StateName) -> bool {
         self.tools.states.contains(state) || self.tools.tools_leading_to.contains_key(state)
     }
 
@@ -227,14 +227,14 @@ impl Guard {
 
     /// Whether the policy mentions a group.
     #[must_use]
-    pub fn knows_group(&self, name: &GroupName) -> bool {
+    pub fn has_group(&self, name: &GroupName) -> bool {
         self.groups.id(name.as_str()).is_some()
     }
 
     /// Whether the policy itself names a tool; it does not name tools learned from servers.
     #[must_use]
     pub fn lists_tool(&self, name: &str) -> bool {
-        self.tool(name).is_some_and(|tool| tool.listed)
+        self.tool(name).is_some_and(|tool| tool.join_names)
     }
 
     /// A compact reference to a tool: its number, if it is known.

@@ -29,7 +29,7 @@ pub(super) struct Profile {
     pub(super) denied: Vec<PatternId>,
     /// Permissions granted and revoked at run time, the latest last: the last one that covers a permission
     /// decides.
-    amendments: Vec<(PatternId, bool)>,
+    permission_changes: Vec<(PatternId, bool)>,
     /// The groups of a request that names none, if the policy sets them.
     pub(super) default_groups: Option<Vec<GroupName>>,
     /// The initial state of sessions, if the policy sets it.
@@ -87,7 +87,7 @@ impl Profile {
         if !self.denied.is_empty() && any(&self.denied) {
             return false;
         }
-        let amended = self.amendments.iter().rev();
+        let amended = self.permission_changes.iter().rev();
         let mut amended = amended.filter(|(id, _)| required.covered_by.contains(id));
         match amended.next() {
             Some((_, given)) => *given,
@@ -130,9 +130,9 @@ impl Profile {
     }
 
     /// These grants, with the permissions that were granted and revoked at run time in another profile.
-    pub(super) fn with_amendments_of(&self, other: &Self) -> Self {
+    pub(super) fn with_permission_changes_of(&self, other: &Self) -> Self {
         Self {
-            amendments: other.amendments.clone(),
+            permission_changes: other.permission_changes.clone(),
             ..self.clone()
         }
     }
@@ -176,7 +176,7 @@ impl PermissionPatterns {
 
 /// A permission granted or revoked at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Amendment {
+pub enum PermissionChange {
     /// The permission is granted.
     Grant(PermissionPattern),
     /// The permission is revoked, even if a granted pattern covers it.
@@ -187,14 +187,14 @@ impl Guard {
     /// A copy of this guard with permissions changed, in the given order. Deny rules of the policy still
     /// win.
     #[must_use]
-    pub fn with_amendments<'a>(
+    pub fn with_permission_changes<'a>(
         &self,
-        amendments: impl IntoIterator<Item = (&'a str, &'a Amendment)>,
+        permission_changes: impl IntoIterator<Item = (&'a str, &'a PermissionChange)>,
     ) -> Self {
         let mut guard = self.clone();
         let mut patterns = PermissionPatterns::clone(&guard.patterns);
         let mut profiles: Vec<(Arc<str>, Profile)> = Vec::new();
-        for (principal, amendment) in amendments {
+        for (principal, amendment) in permission_changes {
             let at = profiles.iter().position(|(name, _)| &**name == principal);
             let at = at.unwrap_or_else(|| {
                 profiles.push((principal.into(), Profile::clone(guard.profile(principal))));
@@ -204,12 +204,12 @@ impl Guard {
                 continue;
             };
             let (pattern, given) = match amendment {
-                Amendment::Grant(pattern) => (pattern, true),
-                Amendment::Revoke(pattern) => (pattern, false),
+                PermissionChange::Grant(pattern) => (pattern, true),
+                PermissionChange::Revoke(pattern) => (pattern, false),
             };
             let id = patterns.intern(pattern);
-            profile.amendments.retain(|(it, _)| *it != id);
-            profile.amendments.push((id, given));
+            profile.permission_changes.retain(|(it, _)| *it != id);
+            profile.permission_changes.push((id, given));
         }
         let grown = patterns.by_text.len() > guard.patterns.by_text.len();
         if grown {
@@ -226,7 +226,7 @@ impl Guard {
     }
 }
 
-impl Amendment {
+impl PermissionChange {
     /// The permission pattern.
     #[must_use]
     pub const fn pattern(&self) -> &PermissionPattern {

@@ -6,7 +6,7 @@ use toolwarden_model::{GroupName, StateName};
 use super::groups::ActiveGroups;
 use super::profile::Profile;
 use super::{GroupId, Guard, GuardedTool};
-use crate::condition::Circumstances;
+use crate::condition::ConditionInputs;
 use crate::decision::{Denial, ReasonCode};
 use crate::policy::{DEFAULT_GROUP, EVERY_GROUP, ExcessGroups};
 
@@ -20,7 +20,7 @@ pub struct Request<'r> {
     /// The state of its session, as the server knows it.
     pub state: &'r StateName,
     /// The circumstances that conditions are evaluated with.
-    pub circumstances: &'r Circumstances,
+    pub condition_inputs: &'r ConditionInputs,
     /// The variant of clients it comes from; servers may offer it different definitions.
     pub variant: Option<&'r str>,
 }
@@ -242,7 +242,7 @@ impl Guard {
     /// The request names groups that the principal may not request.
     pub fn available_tools(&self, request: &Request<'_>) -> Result<Availability, Denial> {
         let reach = self.resolve_request(request)?;
-        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
+        let mut activity = ActiveGroups::new(&self.groups, request.condition_inputs);
         let mut available = Vec::new();
         let mut left_out = Vec::new();
         for tool in self.active_tools() {
@@ -266,9 +266,9 @@ impl Guard {
 
     /// Every group, with what it means for a principal.
     #[must_use]
-    pub fn groups(&self, principal: &str, circumstances: &Circumstances) -> Vec<GroupSummary> {
+    pub fn groups(&self, principal: &str, condition_inputs: &ConditionInputs) -> Vec<GroupSummary> {
         let profile = self.profile(principal);
-        let mut activity = ActiveGroups::new(&self.groups, circumstances);
+        let mut activity = ActiveGroups::new(&self.groups, condition_inputs);
         let mut summaries: Vec<GroupSummary> = self
             .groups
             .iter()

@@ -26,7 +26,7 @@ impl Guard {
             let named = self.principals.by_name.contains_key(name);
             let kept = match named {
                 true => Arc::clone(profile),
-                false => Arc::new(together.with_amendments_of(profile)),
+                false => Arc::new(together.with_permission_changes_of(profile)),
             };
             (Arc::clone(name), kept)
         });

@@ -6,7 +6,7 @@ use toolwarden_model::GroupName;
 use toolwarden_model::json::Pointer;
 
 use super::holders::{Holders, ToolAccess, all_grants};
-use super::{LintReport, LintRule, Suggestions, listed};
+use super::{LintReport, LintRule, Suggestions, join_names};
 use crate::policy::{EVERY, FeatureKind, Permission, PermissionPattern, Policy, ToolPolicy};
 
 pub(super) fn check(policy: &Policy, report: &mut LintReport) {
@@ -28,7 +28,7 @@ pub(super) fn check(policy: &Policy, report: &mut LintReport) {
 fn open_to_anyone(policy: &Policy, holders: &Holders<'_>, report: &mut LintReport) {
     let tools = policy.all_rules();
     let open = tools.filter(|tool| holders.may_call(holders.anyone, &holders.tool_query(tool)));
-    let open = listed(open.map(|tool| tool.name.as_str()));
+    let open = join_names(open.map(|tool| tool.name.as_str()));
     if !open.is_empty() {
         let message = format!(
             "principals that are not listed may call {open}, which the group `default` gives every \
@@ -43,7 +43,7 @@ fn open_to_anyone(policy: &Policy, holders: &Holders<'_>, report: &mut LintRepor
 fn no_principals(policy: &Policy, holders: &Holders<'_>, report: &mut LintReport) {
     let tools = policy.all_rules();
     let closed = tools.filter(|tool| !holders.may_call(holders.anyone, &holders.tool_query(tool)));
-    let closed = listed(closed.map(|tool| tool.name.as_str()));
+    let closed = join_names(closed.map(|tool| tool.name.as_str()));
     if !closed.is_empty() {
         let message = format!(
             "no principal can call {closed}: the policy grants no principal groups or permissions; list the \
@@ -67,7 +67,7 @@ fn unrequestable_groups(policy: &Policy, holders: &Holders<'_>, report: &mut Lin
             continue;
         }
         let near = suggestions.of(group);
-        let names = listed(tools.iter().map(|tool| tool.name.as_str()));
+        let names = join_names(tools.iter().map(|tool| tool.name.as_str()));
         let message = format!(
             "no principal may request group `{group}` of {names}{near}; grant it to a role or a principal, \
              or take the group away"
@@ -95,7 +95,7 @@ fn unheld_permissions(policy: &Policy, holders: &Holders<'_>, report: &mut LintR
             continue;
         }
         let near = suggestions.of(permission.as_str());
-        let names = listed(tools.iter().map(|tool| tool.name.as_str()));
+        let names = join_names(tools.iter().map(|tool| tool.name.as_str()));
         let message = format!(
             "no principal holds permission `{permission}`, which {names} requires{near}; grant it to a role \
              or a principal"
@@ -137,21 +137,21 @@ fn unreachable_tools(policy: &Policy, holders: &Holders<'_>, report: &mut LintRe
                 format!(
                     "no principal can call {kind} `{name}`: no principal may request {}, or a deny rule keeps them \
                      from it",
-                    listed(tool.groups.iter().map(GroupName::as_str))
+                    join_names(tool.groups.iter().map(GroupName::as_str))
                 ),
             ),
             ToolAccess::Lacking(permissions) => (
                 "required_permissions",
                 format!(
                     "no principal can call {kind} `{name}`: no principal that may request it holds {}",
-                    listed(permissions)
+                    join_names(permissions)
                 ),
             ),
             ToolAccess::NotTogether => (
                 "required_permissions",
                 format!(
                     "no principal can call {kind} `{name}`: no principal that may request it holds all of {}",
-                    listed(tool.permissions.iter().map(Permission::as_str))
+                    join_names(tool.permissions.iter().map(Permission::as_str))
                 ),
             ),
         };

@@ -95,7 +95,7 @@ impl<'p> Suggestions<'p> {
 }
 
 /// A list of names as text, shortened to the first few.
-fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+fn join_names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     const MOST: usize = 3;
     let mut names = names.into_iter();
     let told: Vec<String> = names

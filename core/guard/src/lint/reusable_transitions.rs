@@ -2,7 +2,7 @@
 
 use toolwarden_model::StateName;
 
-use super::{LintReport, LintRule, listed};
+use super::{LintReport, LintRule, join_names};
 use crate::policy::{Policy, StateSet, ToolPolicy};
 
 /// Words in a tool's name and permissions that suggest an action which must not be repeated by accident.
@@ -32,7 +32,7 @@ pub(super) fn check(policy: &Policy, report: &mut LintReport) {
             "calls of `{}` at the same time are all permitted in {}, before the first of them leads to `{next}`; \
              set `states: {{{first}: {{single_use: true}}}}`, or `uses_state: false` on the tool if that is meant",
             tool.name,
-            listed(reusable.iter().copied())
+            join_names(reusable.iter().copied())
         );
         let pointer = tool.pointer.child("available_in_states");
         report.add(LintRule::ReusableTransition, pointer, message);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toolwarden_model::StateName;
 use toolwarden_model::json::Pointer;
 
-use super::{LintReport, LintRule, listed};
+use super::{LintReport, LintRule, join_names};
 use crate::graph::{EdgeOrigin, EdgeTarget, Graph};
 use crate::policy::{Policy, StateSet, ToolPolicy};
 
@@ -79,7 +79,7 @@ impl<'p> Workflow<'p> {
             let name = &state.name;
             let before = self.before.get(&number).into_iter().flatten();
             let before = before.filter_map(|number| self.graph.states.get(*number));
-            let before = listed(before.map(|state| state.name.as_str()));
+            let before = join_names(before.map(|state| state.name.as_str()));
             let why = if before.is_empty() {
                 "no tool leads to it".to_owned()
             } else {
@@ -113,7 +113,7 @@ impl<'p> Workflow<'p> {
                      `available_in_states` for all"
                 )
             } else {
-                let states = listed(states.iter().map(StateName::as_str));
+                let states = join_names(states.iter().map(StateName::as_str));
                 format!("{kind} `{name}` is available only in {states}, which no session reaches")
             };
             let pointer = tool.pointer.child(STATES);
@@ -177,7 +177,7 @@ impl<'p> Workflow<'p> {
             }
             let mut steps = others.filter(|state| !state.initial).peekable();
             if steps.peek().is_some() {
-                let steps = listed(steps.map(|state| state.name.as_str()));
+                let steps = join_names(steps.map(|state| state.name.as_str()));
                 let message = format!(
                     "tool `{name}` is available in every state and leads to `{next}`: it skips the \
                      steps before `{next}` and undoes those after it ({steps}); name the states it \
@@ -206,11 +206,11 @@ impl<'p> Workflow<'p> {
             .led_to_by
             .get(state)
             .map(|tool| tool.pointer.child(NEXT));
-        let listed = self
+        let join_names = self
             .listed_by
             .get(state)
             .map(|tool| tool.pointer.child(STATES));
-        led.or(listed)
+        led.or(join_names)
             .unwrap_or_else(|| Pointer::of(["sessions", "initial_states"]))
     }
 }

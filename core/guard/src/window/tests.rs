@@ -136,7 +136,7 @@ fn a_burst_leaves_no_memory_behind() {
 #[derive(Debug, Default)]
 struct Model {
     calls: Vec<u64>,
-    horizon: u64,
+    max_window: u64,
 }
 
 impl Model {
@@ -150,12 +150,12 @@ impl Model {
     }
 
     fn check(&mut self, now: u64, max: u32, window: u64) -> Option<u64> {
-        self.horizon = self.horizon.max(window);
+        self.max_window = self.max_window.max(window);
         if self.count(now, window) >= max as usize {
             return None;
         }
         let at = self.time(now);
-        let from = at.saturating_sub(self.horizon);
+        let from = at.saturating_sub(self.max_window);
         self.calls.retain(|&call| call >= from);
         self.calls.push(at);
         Some(at)
@@ -167,14 +167,14 @@ impl Model {
         };
         self.calls.remove(index);
         if self.calls.is_empty() {
-            self.horizon = 0;
+            self.max_window = 0;
         }
         true
     }
 
     fn idle_at(&self) -> u64 {
         let last = self.calls.last();
-        last.map_or(0, |last| last + self.horizon + 1)
+        last.map_or(0, |last| last + self.max_window + 1)
     }
 }
 

@@ -6,7 +6,7 @@ use toolwarden_guard::INITIAL_STATE;
 
 use serde_json::json;
 use toolwarden_guard::{
-    Circumstances, Document, Feature, FeatureKind, Guard, LintRule, Policy, ReasonCode, Request,
+    ConditionInputs, Document, Feature, FeatureKind, Guard, LintRule, Policy, ReasonCode, Request,
     RequestedGroups, ToolPolicy, lint,
 };
 
@@ -28,7 +28,7 @@ fn guard(text: &str) -> Guard {
 
 /// The decision on a request for one feature with these groups.
 fn decided(guard: &Guard, groups: &[&str], feature: Feature<'_>) -> ReasonCode {
-    let circumstances = Circumstances {
+    let condition_inputs = ConditionInputs {
         now: jiff::Timestamp::UNIX_EPOCH,
         zone: jiff::tz::TimeZone::UTC,
         load: None,
@@ -39,13 +39,13 @@ fn decided(guard: &Guard, groups: &[&str], feature: Feature<'_>) -> ReasonCode {
         principal: "p",
         groups: &groups,
         state: &INITIAL_STATE,
-        circumstances: &circumstances,
+        condition_inputs: &condition_inputs,
         variant: None,
     };
     let admitted = guard.admit(&request, feature).map(drop);
-    let listed = guard.reachable(&request, [feature]).map(|it| it.admitted);
+    let join_names = guard.reachable(&request, [feature]).map(|it| it.admitted);
     assert_eq!(
-        listed.unwrap_or(vec![false]),
+        join_names.unwrap_or(vec![false]),
         [admitted.is_ok()],
         "what is listed is what may be used: {feature:?}"
     );

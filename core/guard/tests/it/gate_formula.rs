@@ -248,12 +248,12 @@ fn decided(
     state: &str,
     tool: &str,
 ) -> ReasonCode {
-    let circumstances = calm();
+    let condition_inputs = calm();
     let request = Request {
         principal,
         groups: asked,
         state: &StateName::new(state),
-        circumstances: &circumstances,
+        condition_inputs: &condition_inputs,
         variant: None,
     };
     match guard.admit(&request, tool) {
@@ -268,12 +268,12 @@ fn visible(
     asked: &RequestedGroups,
     state: &str,
 ) -> BTreeSet<String> {
-    let circumstances = calm();
+    let condition_inputs = calm();
     let found = guard.available_tools(&Request {
         principal,
         groups: asked,
         state: &StateName::new(state),
-        circumstances: &circumstances,
+        condition_inputs: &condition_inputs,
         variant: None,
     });
     let found = found.map_or(Vec::new(), |it| it.available);

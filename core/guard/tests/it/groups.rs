@@ -29,7 +29,7 @@ fn available(guard: &Guard, groups: &Value, state: &Value) -> Vec<String> {
         principal: "anybody",
         groups: &requested(groups),
         state: &StateName::new(state.unwrap_or("undefined")),
-        circumstances: &calm(),
+        condition_inputs: &calm(),
         variant: None,
     });
     let found: BTreeSet<String> = found
@@ -93,7 +93,7 @@ fn requests_stay_within_what_is_granted() {
             principal: "p",
             groups: &requested(&case[1]),
             state: &INITIAL_STATE,
-            circumstances: &calm(),
+            condition_inputs: &calm(),
             variant: None,
         });
         match case[2].as_str().unwrap() {
@@ -122,7 +122,7 @@ fn a_successful_call_leads_to_the_state_of_the_tool() {
                     principal: "p",
                     groups: &RequestedGroups::Default,
                     state: &StateName::new(current),
-                    circumstances: &calm(),
+                    condition_inputs: &calm(),
                     variant: None,
                 },
                 "t",
@@ -155,7 +155,7 @@ quarantine: [held]
             principal: "p",
             groups: &["knowledge"].into_iter().collect(),
             state: &INITIAL_STATE,
-            circumstances: &calm(),
+            condition_inputs: &calm(),
             variant: None,
         })
         .unwrap();
@@ -196,12 +196,12 @@ fn plain(policy: &str, principal: &str) -> (Vec<String>, Vec<String>) {
     let guard = guard(policy);
     let groups = guard.asked(principal, &RequestedGroups::Default);
     let asked = groups.names().map(ToString::to_string).collect();
-    let circumstances = calm();
+    let condition_inputs = calm();
     let found = guard.available_tools(&Request {
         principal,
         groups: &groups,
         state: &INITIAL_STATE,
-        circumstances: &circumstances,
+        condition_inputs: &condition_inputs,
         variant: None,
     });
     let found = found.unwrap();

@@ -12,7 +12,7 @@ mod policies;
 
 use std::collections::BTreeMap;
 
-use toolwarden_guard::{Circumstances, Document, Guard, Policy};
+use toolwarden_guard::{ConditionInputs, Document, Guard, Policy};
 
 /// The guard of a policy that is known to be valid.
 fn guard(policy: &str) -> Guard {
@@ -24,8 +24,8 @@ fn guard(policy: &str) -> Guard {
 }
 
 /// Midnight at the start of 2026, and no load or attributes.
-fn calm() -> Circumstances {
-    Circumstances {
+fn calm() -> ConditionInputs {
+    ConditionInputs {
         now: "2026-01-01T00:00:00Z".parse().unwrap(),
         zone: jiff::tz::TimeZone::UTC,
         load: None,

@@ -95,7 +95,7 @@ impl Metric {
     }
 
     /// Whether the counted fault breaks a caller, so that a single occurrence is reported.
-    pub(super) const fn is_grave(&self) -> bool {
+    pub(super) const fn breaks_callers(&self) -> bool {
         self.is_structural() || matches!(self, Self::Without { .. })
     }
 

@@ -358,7 +358,7 @@ fn judge_metric(
     let structural = metric.is_structural() && old.is_always() && new.is_never();
     let is_within = |interval: Interval| interval.lower > -options.allowed_drop;
     let within = is_within(interval);
-    let first_seen = metric.is_grave() && old.is_always();
+    let first_seen = metric.breaks_callers() && old.is_always();
     let seen = cases
         .iter()
         .filter(|(_, _, new)| first_seen && new.hits < new.of);

@@ -82,7 +82,10 @@ pub(super) async fn changes(api_request: ApiRequest) -> HandlerResult {
         )?,
         None => watch.pending_approvals(None).await?,
     };
-    let changes: Vec<Value> = changes.iter().map(json_documents::waiting).collect();
+    let changes: Vec<Value> = changes
+        .iter()
+        .map(json_documents::pending_approval)
+        .collect();
     Ok(ApiResponse::document(
         "changes",
         json!({"changes": changes}),

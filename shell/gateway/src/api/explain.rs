@@ -81,7 +81,7 @@ pub(super) async fn explain(api_request: ApiRequest) -> HandlerResult {
             "session": session,
             "gates": gates.get_mut("steps").map(Value::take),
             "server": place.as_ref().map(|it| server_json(it, api_request.is_admin())),
-            "treatment": place.as_ref().and_then(treatment_of),
+            "treatment": place.as_ref().and_then(tool_action_of),
             "collision": gateway.collision(tool),
             "suggestions": suggestions,
         }),
@@ -341,7 +341,7 @@ fn not_listed_cause(place: &ToolLocation) -> Cause {
 
 /// The cause for a tool that the watch withholds.
 fn withheld_cause(place: &ToolLocation) -> Option<Cause> {
-    let treated = treatment_of(place)?;
+    let treated = tool_action_of(place)?;
     let text = |name: &str| treated.get(name).and_then(Value::as_str);
     let (code, word) = match text("kind")? {
         "quarantine" => ("quarantined", "is quarantined"),
@@ -390,7 +390,7 @@ fn unreachable_cause(catalog: &ServerCatalog) -> Option<Cause> {
     })
 }
 
-fn treatment_of(place: &ToolLocation) -> Option<Value> {
+fn tool_action_of(place: &ToolLocation) -> Option<Value> {
     let lists = place.catalog.known_tools();
     let has = |list: &&Arc<ServerToolList>| list.tool(&place.tool).is_some();
     // The list of a variant counts only if no other client is offered the tool.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_watch::inline::Treatment;
+use toolwarden_watch::inline::ToolAction;
 
 use crate::catalog::{ServerCatalog, ServerToolList, ToolItem};
 use crate::gateway::Gateway;
@@ -68,10 +68,10 @@ pub(super) fn treatment_json(list: &ServerToolList, tool: &ToolItem) -> Value {
     if let Some(why) = &list.blocked {
         return json!({"kind": "block-server", "why": why, "alert": null});
     }
-    match &tool.treatment {
-        Treatment::Serve => json!({"kind": "serve", "why": null, "alert": null}),
-        Treatment::Hide { why } => json!({"kind": "hide", "why": why, "alert": null}),
-        Treatment::Quarantine { why, alert } => {
+    match &tool.tool_action {
+        ToolAction::Serve => json!({"kind": "serve", "why": null, "alert": null}),
+        ToolAction::Hide { why } => json!({"kind": "hide", "why": why, "alert": null}),
+        ToolAction::Quarantine { why, alert } => {
             json!({"kind": "quarantine", "why": why, "alert": alert})
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwarden_mcp::{Endpoint, Era};
 use toolwarden_model::ServerName;
 use toolwarden_settings::{SessionSharing, StartMode, bare_url};
-use toolwarden_watch::inline::Treatment;
+use toolwarden_watch::inline::ToolAction;
 
 use super::error::ApiError;
 use super::request::ApiRequest;
@@ -154,17 +154,17 @@ fn tools_json(catalog: &ServerCatalog) -> Value {
     let Some(list) = catalog.last_tools("") else {
         return Value::Null;
     };
-    let count = |treated: fn(&Treatment) -> bool| {
-        let tools = list.tools.iter().map(|it| &it.treatment);
+    let count = |treated: fn(&ToolAction) -> bool| {
+        let tools = list.tools.iter().map(|it| &it.tool_action);
         tools
             .filter(|it| list.blocked.is_none() && treated(it))
             .count()
     };
     json!({
         "listed": list.tools.len(),
-        "served": count(Treatment::is_served),
-        "hidden": count(|it| matches!(it, Treatment::Hide { .. })),
-        "quarantined": count(|it| matches!(it, Treatment::Quarantine { .. })),
+        "served": count(ToolAction::is_served),
+        "hidden": count(|it| matches!(it, ToolAction::Hide { .. })),
+        "quarantined": count(|it| matches!(it, ToolAction::Quarantine { .. })),
         "blocked": list.blocked,
         "list_age": rounded_seconds(list.age()),
     })

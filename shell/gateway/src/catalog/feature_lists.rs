@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
 use toolwarden_settings::{OnDrift, TrustMode};
-use toolwarden_watch::inline::{InlineWatch, SeenList, Treatment, is_withheld_on_first_use};
+use toolwarden_watch::inline::{InlineWatch, ReceivedList, ToolAction, is_withheld_on_first_use};
 
 use super::list_kind::ListKind;
 use super::server_catalog::{ServerCatalog, lock};
@@ -104,7 +104,7 @@ impl ServerCatalog {
             return Ok(());
         }
         let (scope, _) = pin_location(kind);
-        let seen = SeenList {
+        let seen = ReceivedList {
             variant: Some(scope.into()),
             is_complete: kind == ListKind::Skills,
             ..self.observed_list(judged)
@@ -114,8 +114,8 @@ impl ServerCatalog {
             ItemCheck::Plain => true,
             ItemCheck::Unreadable => false,
             ItemCheck::Compare(_) => {
-                let treatment = checked.treatments.get(&*item.key);
-                checked.block_server.is_none() && treatment.is_some_and(Treatment::is_served)
+                let tool_action = checked.tool_actions.get(&*item.key);
+                checked.block_server.is_none() && tool_action.is_some_and(ToolAction::is_served)
             }
         };
         for (item, entry) in std::mem::take(&mut list.items).into_iter().zip(&entries) {

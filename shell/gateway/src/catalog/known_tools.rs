@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolwarden_model::OwnName;
-use toolwarden_watch::inline::Treatment;
+use toolwarden_watch::inline::ToolAction;
 
 use super::server_catalog::{ServerCatalog, ServerToolList, ToolItem};
 use super::tool_names::OfferedNames;
@@ -112,9 +112,9 @@ impl KnownDefinition {
         if let Some(why) = &self.list.blocked {
             return Some(why.clone());
         }
-        match &self.item.treatment {
-            Treatment::Serve => None,
-            Treatment::Hide { why } | Treatment::Quarantine { why, .. } => Some(why.clone()),
+        match &self.item.tool_action {
+            ToolAction::Serve => None,
+            ToolAction::Hide { why } | ToolAction::Quarantine { why, .. } => Some(why.clone()),
         }
     }
 }

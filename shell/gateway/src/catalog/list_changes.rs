@@ -13,12 +13,12 @@ pub(crate) type ChangedList = (LinkKey, ListKind);
 /// often it arrives.
 #[derive(Debug, Default)]
 pub(crate) struct PendingListChanges {
-    open: Mutex<BTreeMap<ChangedList, Repeat>>,
+    open: Mutex<BTreeMap<ChangedList, RepeatedChange>>,
 }
 
 /// Whether a change arrived again while it was handled.
 #[derive(Debug, PartialEq, Eq)]
-enum Repeat {
+enum RepeatedChange {
     No,
     Yes,
 }
@@ -29,11 +29,11 @@ impl PendingListChanges {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         match open.get_mut(change) {
             Some(again) => {
-                *again = Repeat::Yes;
+                *again = RepeatedChange::Yes;
                 false
             }
             None => {
-                open.insert(change.clone(), Repeat::No);
+                open.insert(change.clone(), RepeatedChange::No);
                 true
             }
         }
@@ -49,8 +49,8 @@ impl PendingListChanges {
     pub(crate) fn end(&self, change: &ChangedList) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         match open.get_mut(change) {
-            Some(again) if *again == Repeat::Yes => {
-                *again = Repeat::No;
+            Some(again) if *again == RepeatedChange::Yes => {
+                *again = RepeatedChange::No;
                 true
             }
             Some(_) | None => {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use toolwarden_guard::ToolPolicy;
 use toolwarden_mcp::{Era, ParamHeaders, RawObject};
 use toolwarden_model::{ExposedName, Fingerprint, OwnName};
-use toolwarden_watch::inline::{InlineWatch, ListCheck, SeenList, Treatment};
+use toolwarden_watch::inline::{InlineWatch, ListCheck, ReceivedList, ToolAction};
 
 use super::list_changes::PendingListChanges;
 use super::list_kind::ListKind;
@@ -106,7 +106,7 @@ impl ServerToolList {
             && self.tools.len() == other.tools.len()
             && self.tools.iter().zip(&other.tools).all(|(a, b)| {
                 let same =
-                    || a.definition.get() == b.definition.get() && a.treatment == b.treatment;
+                    || a.definition.get() == b.definition.get() && a.tool_action == b.tool_action;
                 Arc::ptr_eq(a, b) || same()
             })
     }
@@ -114,11 +114,11 @@ impl ServerToolList {
     /// Why this list forbids a call of a tool although the guard permits it; a tool that is not in it is left to its
     /// server to refuse.
     pub(crate) fn withheld_reason(&self, named: &OriginalName) -> Option<ListError> {
-        let treatment = &self.tool(&named.name)?.treatment;
-        let why = match (&self.blocked, treatment) {
+        let tool_action = &self.tool(&named.name)?.tool_action;
+        let why = match (&self.blocked, tool_action) {
             (Some(why), _)
-            | (None, Treatment::Hide { why } | Treatment::Quarantine { why, .. }) => why,
-            (None, Treatment::Serve) => return None,
+            | (None, ToolAction::Hide { why } | ToolAction::Quarantine { why, .. }) => why,
+            (None, ToolAction::Serve) => return None,
         };
         Some(ListError::CheckFailed {
             server: named.server.to_string(),
@@ -148,16 +148,16 @@ pub struct ToolItem {
     /// The arguments that must be repeated in headers.
     pub headers: Arc<ParamHeaders>,
     /// How the watch treats it.
-    pub treatment: Treatment,
+    pub tool_action: ToolAction,
     /// The policy that the guard enforces for it, built on first use.
     policy: OnceLock<(ExposedName, Arc<ToolPolicy>)>,
 }
 
 impl ToolItem {
-    fn new(item: ListItem, treatment: Treatment) -> Self {
+    fn new(item: ListItem, tool_action: ToolAction) -> Self {
         Self {
             headers: Arc::new(ParamHeaders::from_definition(&item.text)),
-            treatment,
+            tool_action,
             name: OwnName::new(item.key),
             definition: item.text,
             policy: OnceLock::new(),
@@ -258,9 +258,9 @@ impl ServerCatalog {
         let before = self.last_known(view);
         let is_known_sight = self.cached_tools(&view.scope).is_some();
         let tools = list.items.into_iter().map(|item| {
-            let treatment = checked.treatments.get(&*item.key).cloned();
+            let tool_action = checked.tool_actions.get(&*item.key).cloned();
             // A tool that the check does not mention is not served.
-            let treatment = treatment.unwrap_or_else(|| Treatment::Quarantine {
+            let tool_action = tool_action.unwrap_or_else(|| ToolAction::Quarantine {
                 why: "the check returned nothing about it".to_owned(),
                 alert: None,
             });
@@ -270,11 +270,11 @@ impl ServerCatalog {
             match known {
                 Some(known)
                     if known.definition.get() == item.text.get()
-                        && known.treatment == treatment =>
+                        && known.tool_action == tool_action =>
                 {
                     Arc::clone(known)
                 }
-                _ => Arc::new(ToolItem::new(item, treatment)),
+                _ => Arc::new(ToolItem::new(item, tool_action)),
             }
         });
         let tools: Vec<Arc<ToolItem>> = tools.collect();
@@ -325,7 +325,7 @@ impl ServerCatalog {
             .and_then(|it| it.instructions.clone());
         let Some(variant) = &view.variant else {
             let tools = list.items.iter().map(|item| item.text.clone());
-            let seen = SeenList {
+            let seen = ReceivedList {
                 variant: None,
                 is_complete: *view.scope == *GATEWAY_SCOPE,
                 instructions,
@@ -333,18 +333,18 @@ impl ServerCatalog {
             };
             return self.run_check(watch, seen).await;
         };
-        let (mut treatments, own, blocked) = self.treatments_of_own(list);
+        let (mut tool_actions, own, blocked) = self.shared_tool_actions(list);
         let others = list.items.iter().filter(|item| !own.contains(&item.key));
-        let seen = SeenList {
+        let seen = ReceivedList {
             variant: Some(Arc::clone(variant)),
             is_complete: !matches!(view.key, LinkKey::Conversation(_)),
             unchanged: own.iter().map(ToString::to_string).collect(),
             ..self.observed_list(others.map(|item| item.text.clone()).collect())
         };
         let checked = self.run_check(watch, seen).await?;
-        treatments.extend(checked.treatments.clone());
+        tool_actions.extend(checked.tool_actions.clone());
         Ok(Arc::new(ListCheck {
-            treatments,
+            tool_actions,
             block_server: blocked.or_else(|| checked.block_server.clone()),
             ..(*checked).clone()
         }))
@@ -353,15 +353,15 @@ impl ServerCatalog {
     /// The treatments of a variant's tools that the gateway itself is offered with the same definition, or that are
     /// withheld from it, and why nothing of the server is served. Duplicate names are not among them: the check
     /// refuses those.
-    fn treatments_of_own(
+    fn shared_tool_actions(
         &self,
         list: &ServerList,
-    ) -> (Treatments, BTreeSet<Arc<str>>, Option<String>) {
+    ) -> (ToolActions, BTreeSet<Arc<str>>, Option<String>) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for item in &list.items {
             *counts.entry(&item.key).or_default() += 1;
         }
-        let mut treatments = BTreeMap::new();
+        let mut tool_actions = BTreeMap::new();
         let mut names = BTreeSet::new();
         let own = lock(&self.tools).get(GATEWAY_SCOPE).cloned();
         for item in &list.items {
@@ -370,20 +370,20 @@ impl ServerCatalog {
                 .and_then(|own| own.tool(&OwnName::new(Arc::clone(&item.key))));
             // A tool that is withheld is not pinned again because another client is offered a different definition.
             let is_settled = |known: &ToolItem| {
-                !known.treatment.is_served() || is_same_definition(&known.definition, &item.text)
+                !known.tool_action.is_served() || is_same_definition(&known.definition, &item.text)
             };
             if let Some(known) = known.filter(|known| is_settled(known))
                 && counts.get(&*item.key) == Some(&1)
             {
-                treatments.insert(item.key.to_string(), known.treatment.clone());
+                tool_actions.insert(item.key.to_string(), known.tool_action.clone());
                 names.insert(Arc::clone(&item.key));
             }
         }
-        (treatments, names, own.and_then(|own| own.blocked.clone()))
+        (tool_actions, names, own.and_then(|own| own.blocked.clone()))
     }
 
-    pub(super) fn observed_list(&self, tools: Vec<Box<RawValue>>) -> SeenList {
-        SeenList {
+    pub(super) fn observed_list(&self, tools: Vec<Box<RawValue>>) -> ReceivedList {
+        ReceivedList {
             server: self.upstream.name().to_owned(),
             variant: None,
             unchanged: Vec::new(),
@@ -397,7 +397,7 @@ impl ServerCatalog {
     pub(super) async fn run_check(
         &self,
         watch: &InlineWatch,
-        seen: SeenList,
+        seen: ReceivedList,
     ) -> Result<Arc<ListCheck>, ListError> {
         let checked = watch.check(seen).await;
         checked.map_err(|error| ListError::CheckFailed {
@@ -539,7 +539,7 @@ impl ToolLookup<'_> {
 }
 
 /// Treatments of tools, by name.
-type Treatments = BTreeMap<String, Treatment>;
+type ToolActions = BTreeMap<String, ToolAction>;
 
 /// Whether two definitions are equivalent, whatever their formatting.
 fn is_same_definition(one: &RawValue, other: &RawValue) -> bool {

@@ -73,7 +73,7 @@ impl EventLog {
         }
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release_bytes(&self, bytes: usize) {
         if let Some(budget) = &self.budget {
             budget.used.fetch_sub(bytes, Ordering::AcqRel);
         }
@@ -95,7 +95,7 @@ impl EventLog {
             let gone = inner.events.pop_front();
             let gone = gone.map_or(0, |event| event.text.len());
             inner.bytes -= gone;
-            self.give_back(gone);
+            self.release_bytes(gone);
         }
         drop(inner);
         self.changed.notify_waiters();
@@ -149,7 +149,7 @@ impl EventLog {
 impl Drop for EventLog {
     fn drop(&mut self) {
         let bytes = self.lock().bytes;
-        self.give_back(bytes);
+        self.release_bytes(bytes);
     }
 }
 

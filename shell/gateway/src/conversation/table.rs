@@ -41,9 +41,9 @@ pub struct NewConversation {
 
 /// The limit of conversations is reached.
 #[derive(Debug, Error)]
-#[error("{whose} {most} conversations already; end some, or shorten `sessions.idle`")]
+#[error("{session_key} {most} conversations already; end some, or shorten `sessions.idle`")]
 pub struct TooManyConversations {
-    whose: &'static str,
+    session_key: &'static str,
     most: usize,
 }
 
@@ -84,17 +84,17 @@ impl Conversations {
             agent,
         } = with;
         if self.count.load(Ordering::Acquire) >= self.capacity {
-            let whose = "the gateway holds";
+            let session_key = "the gateway holds";
             let most = self.capacity;
-            return Err(TooManyConversations { whose, most });
+            return Err(TooManyConversations { session_key, most });
         }
         let most = (self.capacity / PRINCIPAL_SHARE).max(1);
         if lock(&self.by_principal)
             .get(&principal)
             .is_some_and(|held| *held >= most)
         {
-            let whose = "you have";
-            return Err(TooManyConversations { whose, most });
+            let session_key = "you have";
+            return Err(TooManyConversations { session_key, most });
         }
         let owner = Arc::clone(&principal);
         let made = Conversation::new(Arc::clone(&id), principal, session, groups, agent, now);

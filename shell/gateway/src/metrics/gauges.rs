@@ -44,7 +44,7 @@ pub struct ServerGauges {
     /// Whether its circuit breaker is open.
     pub breaker_open: bool,
     /// The number of its tools by treatment.
-    pub tools: BTreeMap<TreatmentLabel, usize>,
+    pub tools: BTreeMap<ToolActionLabel, usize>,
 }
 
 /// The deliveries to an alert destination.
@@ -60,7 +60,7 @@ pub struct TargetGauges {
 
 /// How a tool is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TreatmentLabel {
+pub enum ToolActionLabel {
     /// It is served.
     Serve,
     /// It is hidden.
@@ -71,7 +71,7 @@ pub enum TreatmentLabel {
     Block,
 }
 
-impl TreatmentLabel {
+impl ToolActionLabel {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Serve => "serve",
@@ -90,7 +90,7 @@ struct ServerLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ToolsLabels {
     server: String,
-    treatment: &'static str,
+    tool_action: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -181,7 +181,7 @@ impl GatewayGauges {
             for (treated, count) in &reading.tools {
                 let labels = ToolsLabels {
                     server: server.clone(),
-                    treatment: treated.as_str(),
+                    tool_action: treated.as_str(),
                 };
                 tools.get_or_create(&labels).set(to_i64(*count));
             }

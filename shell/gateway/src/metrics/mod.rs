@@ -23,7 +23,7 @@ use toolwarden_drift::ChangeClass;
 use toolwarden_live_guard::LiveGuard;
 use toolwarden_mcp::Era;
 
-pub use gauges::{GatewayGauges, ServerGauges, TargetGauges, TreatmentLabel};
+pub use gauges::{GatewayGauges, ServerGauges, TargetGauges, ToolActionLabel};
 use request_counters::RequestCounters;
 pub use request_counters::ResponseOutcome;
 pub use stage_timings::CallStage;

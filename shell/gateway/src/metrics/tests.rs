@@ -12,7 +12,7 @@ use toolwarden_model::StateName;
 
 use super::{
     CallStage, GatewayGauges, GatewayMetrics, ResponseOutcome, ServerGauges, TargetGauges,
-    TreatmentLabel,
+    ToolActionLabel,
 };
 
 const POLICY: &str = "
@@ -106,7 +106,11 @@ fn everything_counted_and_read_is_told_once() {
         in_flight: 4,
         links: 5,
         breaker_open: false,
-        tools: [(TreatmentLabel::Serve, 7), (TreatmentLabel::Quarantine, 1)].into(),
+        tools: [
+            (ToolActionLabel::Serve, 7),
+            (ToolActionLabel::Quarantine, 1),
+        ]
+        .into(),
     };
     let target = TargetGauges {
         delivered: 8,

@@ -162,10 +162,10 @@ impl Gateway {
         self.report_load();
         let began = self.now();
         let deciding = self.shared.guard.decide_async(call);
-        let weighed = self.now();
-        self.count_stage(CallStage::Decide, weighed.saturating_sub(began));
+        let decision = self.now();
+        self.count_stage(CallStage::Decide, decision.saturating_sub(began));
         let decided = deciding.decided().await;
-        self.count_stage(CallStage::Record, self.now().saturating_sub(weighed));
+        self.count_stage(CallStage::Record, self.now().saturating_sub(decision));
         decided.map_err(|denial| {
             let directory = self.shared.directory.load();
             match directory.tools.refused(call_params.name()) {

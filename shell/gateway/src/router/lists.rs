@@ -44,7 +44,7 @@ impl Gateway {
             Ok(from) => from,
             Err(reply) => return reply,
         };
-        let (texts, why_empty) = match kind {
+        let (texts, empty_list_reason) = match kind {
             ListKind::Tools => match self.visible_tools(context, &members).await {
                 Ok(found) => found,
                 Err(reply) => return reply,
@@ -70,7 +70,7 @@ impl Gateway {
         if next < texts.len() {
             result.push_str(&format!(",\"nextCursor\":\"{CURSOR_PREFIX}{next}\""));
         }
-        if let Some(why) = why_empty.filter(|_| texts.is_empty()) {
+        if let Some(why) = empty_list_reason.filter(|_| texts.is_empty()) {
             result.push_str(&format!(",\"_meta\":{}", json!({EMPTY_KEY: why})));
         }
         result.push('}');
@@ -105,7 +105,7 @@ impl Gateway {
                 false => text.into_owned(),
             }
         });
-        Ok((texts.collect(), visible.why_empty))
+        Ok((texts.collect(), visible.empty_list_reason))
     }
 
     /// The tools an agent sees, with their servers.
@@ -162,22 +162,25 @@ impl Gateway {
                 let is_named = |it: &ExposedName| self.shared.guard.is_registered(it.as_str());
                 let hidden = hides && shown.is_some_and(|it| !is_named(it));
                 unlisted += usize::from(hidden);
-                let shown = shown.filter(|_| tool.treatment.is_served());
+                let shown = shown.filter(|_| tool.tool_action.is_served());
                 if let Some(shown) = shown.filter(|shown| names.contains(shown.as_str())) {
                     tools.push((Arc::clone(catalog), Arc::clone(tool), shown.clone()));
                 }
             }
         }
         let available = visible.values().next();
-        let why_empty = available.filter(|_| tools.is_empty()).map(|available| {
-            why_empty(
+        let empty_list_reason = available.filter(|_| tools.is_empty()).map(|available| {
+            empty_list_reason(
                 available,
                 &away,
                 (directory.withheld.len(), self.collisions()),
                 unlisted,
             )
         });
-        Ok(VisibleTools { tools, why_empty })
+        Ok(VisibleTools {
+            tools,
+            empty_list_reason,
+        })
     }
 
     /// The tools a request may see, for each variant of definitions that servers offer it.
@@ -384,7 +387,7 @@ struct VisibleTools {
     /// Each tool with its server and the name the agent knows.
     tools: Vec<(Arc<ServerCatalog>, Arc<ToolItem>, ExposedName)>,
     /// Why there is none, if that is so.
-    why_empty: Option<Value>,
+    empty_list_reason: Option<Value>,
 }
 
 /// An entry under the name agents know; unchanged if that is its own name.
@@ -422,7 +425,7 @@ const UNLISTED_HIDDEN: &str = "the policy hides the tools that it does not name 
     administrator can add them to `tools` in the policy, or set `unlisted: serve`";
 
 /// Why an agent sees no tool at all.
-fn why_empty(
+fn empty_list_reason(
     available: &Availability,
     away: &[String],
     (withheld, collisions): (usize, Vec<String>),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolwarden_mcp::Era;
-use toolwarden_watch::inline::{ListCheck, Treatment};
+use toolwarden_watch::inline::{ListCheck, ToolAction};
 
 use super::RpcReply;
 use crate::catalog::ServerCatalog;
 use crate::gateway::Gateway;
 use crate::metrics::{
-    CallStage, GatewayGauges, ResponseOutcome, ServerGauges, TargetGauges, TreatmentLabel,
+    CallStage, GatewayGauges, ResponseOutcome, ServerGauges, TargetGauges, ToolActionLabel,
 };
 use crate::upstream::{BreakerStatus, UpstreamHealth};
 
@@ -63,14 +63,14 @@ impl Gateway {
 
 fn server_gauges(catalog: &ServerCatalog) -> ServerGauges {
     let status = catalog.upstream.status();
-    let mut tools: BTreeMap<TreatmentLabel, usize> = BTreeMap::new();
+    let mut tools: BTreeMap<ToolActionLabel, usize> = BTreeMap::new();
     if let Some(list) = catalog.last_tools("") {
         for tool in &list.tools {
-            let treated = match (&list.blocked, &tool.treatment) {
-                (Some(_), _) => TreatmentLabel::Block,
-                (None, Treatment::Serve) => TreatmentLabel::Serve,
-                (None, Treatment::Hide { .. }) => TreatmentLabel::Hide,
-                (None, Treatment::Quarantine { .. }) => TreatmentLabel::Quarantine,
+            let treated = match (&list.blocked, &tool.tool_action) {
+                (Some(_), _) => ToolActionLabel::Block,
+                (None, ToolAction::Serve) => ToolActionLabel::Serve,
+                (None, ToolAction::Hide { .. }) => ToolActionLabel::Hide,
+                (None, ToolAction::Quarantine { .. }) => ToolActionLabel::Quarantine,
             };
             *tools.entry(treated).or_default() += 1;
         }

@@ -16,13 +16,13 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The level that was reported last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+enum QuotaLevel {
     Fine,
     NearlyFull,
     Full,
 }
 
-impl Level {
+impl QuotaLevel {
     const fn of(usage: StoreUsage) -> Self {
         if usage.is_full() {
             Self::Full
@@ -37,7 +37,7 @@ impl Level {
 pub(super) fn send_quota_alerts(gateway: &Gateway, notifier: Notifier) {
     let shared = Arc::downgrade(&gateway.shared);
     tokio::spawn(async move {
-        let mut told = Level::Fine;
+        let mut told = QuotaLevel::Fine;
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
             let Some(shared) = shared.upgrade() else {
@@ -47,7 +47,7 @@ pub(super) fn send_quota_alerts(gateway: &Gateway, notifier: Notifier) {
             let Some(usage) = gateway.guard().log().usage() else {
                 return;
             };
-            let level = Level::of(usage);
+            let level = QuotaLevel::of(usage);
             if level > told {
                 // A notice that does not fit into the queue is counted.
                 let _queued = notifier.send(notice(level, usage));
@@ -57,12 +57,14 @@ pub(super) fn send_quota_alerts(gateway: &Gateway, notifier: Notifier) {
     });
 }
 
-fn notice(level: Level, usage: StoreUsage) -> Notice {
+fn notice(level: QuotaLevel, usage: StoreUsage) -> Notice {
     let at = Timestamp::now();
     let StoreUsage { used, quota } = usage;
     let (severity, title) = match level {
-        Level::Full => (Severity::Breaking, "the store is full; nothing is recorded"),
-        Level::NearlyFull | Level::Fine => (Severity::Warning, "the store is nearly full"),
+        QuotaLevel::Full => (Severity::Breaking, "the store is full; nothing is recorded"),
+        QuotaLevel::NearlyFull | QuotaLevel::Fine => {
+            (Severity::Warning, "the store is nearly full")
+        }
     };
     Notice {
         id: format!("store-quota/{}", at.as_second()),
@@ -87,14 +89,17 @@ mod tests {
 
     #[test]
     fn a_warning_comes_before_the_end() {
-        let level = |used| Level::of(StoreUsage { used, quota: 100 });
-        assert_eq!(level(89), Level::Fine);
-        assert_eq!(level(90), Level::NearlyFull);
-        assert_eq!(level(100), Level::Full);
+        let level = |used| QuotaLevel::of(StoreUsage { used, quota: 100 });
+        assert_eq!(level(89), QuotaLevel::Fine);
+        assert_eq!(level(90), QuotaLevel::NearlyFull);
+        assert_eq!(level(100), QuotaLevel::Full);
         let usage = StoreUsage {
             used: 90,
             quota: 100,
         };
-        assert_eq!(notice(Level::NearlyFull, usage).severity, Severity::Warning);
+        assert_eq!(
+            notice(QuotaLevel::NearlyFull, usage).severity,
+            Severity::Warning
+        );
     }
 }

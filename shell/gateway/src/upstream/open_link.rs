@@ -30,12 +30,12 @@ pub struct OpenLink {
 #[derive(Debug)]
 pub(super) struct LinkUse {
     open_link: Arc<OpenLink>,
-    kind: UseKind,
+    kind: LinkUseKind,
 }
 
 /// Which counter a use of a link belongs to.
 #[derive(Clone, Copy, Debug)]
-enum UseKind {
+enum LinkUseKind {
     InFlight,
     LongLived,
     Uncounted,
@@ -108,11 +108,11 @@ impl OpenLink {
         self.in_flight() == 0 && self.long_lived.load(Ordering::Acquire) == 0
     }
 
-    fn count(&self, counted: UseKind) -> Option<&AtomicUsize> {
+    fn count(&self, counted: LinkUseKind) -> Option<&AtomicUsize> {
         match counted {
-            UseKind::InFlight => Some(&self.in_flight),
-            UseKind::LongLived => Some(&self.long_lived),
-            UseKind::Uncounted => None,
+            LinkUseKind::InFlight => Some(&self.in_flight),
+            LinkUseKind::LongLived => Some(&self.long_lived),
+            LinkUseKind::Uncounted => None,
         }
     }
 
@@ -143,7 +143,7 @@ impl LinkUse {
         open_link.in_flight.fetch_add(1, Ordering::AcqRel);
         Self {
             open_link: Arc::clone(open_link),
-            kind: UseKind::InFlight,
+            kind: LinkUseKind::InFlight,
         }
     }
 
@@ -151,18 +151,18 @@ impl LinkUse {
     /// counts as in flight. Unless `keeps` is set, the link is closed when it is otherwise idle.
     pub(super) fn mark_long_lived(&mut self, keeps: bool) {
         let counted = if keeps {
-            UseKind::LongLived
+            LinkUseKind::LongLived
         } else {
-            UseKind::Uncounted
+            LinkUseKind::Uncounted
         };
         if let Some(count) = self.open_link.count(counted) {
             count.fetch_add(1, Ordering::AcqRel);
         }
         let before = std::mem::replace(&mut self.kind, counted);
-        self.uncount(before);
+        self.decrement(before);
     }
 
-    fn uncount(&self, counted: UseKind) {
+    fn decrement(&self, counted: LinkUseKind) {
         if let Some(count) = self.open_link.count(counted) {
             count.fetch_sub(1, Ordering::AcqRel);
         }
@@ -176,6 +176,6 @@ impl LinkUse {
 impl Drop for LinkUse {
     fn drop(&mut self) {
         self.open_link.touch();
-        self.uncount(self.kind);
+        self.decrement(self.kind);
     }
 }

@@ -25,11 +25,11 @@ pub(super) struct PrincipalLimits {
     max_in_flight: usize,
     /// The most connections that one principal may use; `None` means no limit.
     max_links: Option<NonZeroU32>,
-    known: Mutex<Known>,
+    known: Mutex<KnownPrincipal>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownPrincipal {
     by_name: BTreeMap<Arc<str>, Entry>,
     /// The principals whose requests failed since the server last responded to any.
     failing: BTreeSet<Arc<str>>,
@@ -155,7 +155,7 @@ impl PrincipalLimits {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KnownPrincipal> {
         // Every change is made in one step, so the map is consistent after a panic.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,18 +16,18 @@ use crate::log_entry::LogEntry;
 
 /// An entry that becomes a record on the writer's thread, so that the submitter does not pay for the
 /// conversion.
-pub trait Recordable: Send + 'static {
+pub trait IntoRecord: Send + 'static {
     /// The record.
     fn content(self) -> RecordContent;
 }
 
-impl Recordable for RecordContent {
+impl IntoRecord for RecordContent {
     fn content(self) -> RecordContent {
         self
     }
 }
 
-impl Recordable for LogEntry {
+impl IntoRecord for LogEntry {
     fn content(self) -> RecordContent {
         Self::content(&self)
     }
@@ -74,10 +74,10 @@ pub struct AuditHealth {
 /// they are then in the log twice. Dropping the writer writes the queued records; [`Self::close`] also
 /// reports whether that worked.
 #[derive(Debug)]
-pub struct AuditWriter<E: Recordable>(WriteMode<E>, Arc<StoreQuota>);
+pub struct AuditWriter<E: IntoRecord>(WriteMode<E>, Arc<StoreQuota>);
 
 #[derive(Debug)]
-enum WriteMode<E: Recordable> {
+enum WriteMode<E: IntoRecord> {
     /// On the submitter's thread, unless it must not block.
     Direct(Box<DirectWriter<E>>),
     Queued {
@@ -87,7 +87,7 @@ enum WriteMode<E: Recordable> {
     },
 }
 
-impl<E: Recordable> AuditWriter<E> {
+impl<E: IntoRecord> AuditWriter<E> {
     /// Opens the store, and creates it if it does not exist.
     ///
     /// # Errors
@@ -225,7 +225,7 @@ impl<E: Recordable> AuditWriter<E> {
     }
 }
 
-impl<E: Recordable> Drop for AuditWriter<E> {
+impl<E: IntoRecord> Drop for AuditWriter<E> {
     fn drop(&mut self) {
         // `drop` cannot report an error; `close` does.
         drop(self.end());

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use toolwarden_guard::audit::RecordContent;
 
-use super::audit_writer::{AuditHealth, Recordable};
+use super::audit_writer::{AuditHealth, IntoRecord};
 use super::log_connection::LogConnection;
 use super::record_batch::{BatchGuard, SharedBatch, lock};
 use super::ticket::AuditError;
@@ -44,7 +44,7 @@ struct WriteJob<E> {
     batch: SharedBatch,
 }
 
-impl<E: Recordable> DirectWriter<E> {
+impl<E: IntoRecord> DirectWriter<E> {
     pub(super) fn new(sink: LogConnection, capacity: usize) -> Self {
         let health = AuditHealth::default();
         Self {
@@ -142,7 +142,7 @@ impl<E> WriteJob<E> {
     }
 }
 
-fn run<E: Recordable>(
+fn run<E: IntoRecord>(
     desk: &Mutex<WriterState>,
     given: Receiver<WriteJob<E>>,
     waiting: &AtomicUsize,

@@ -28,7 +28,7 @@ mod verify;
 #[cfg(feature = "store")]
 pub use approval_records::record_approval;
 #[cfg(feature = "store")]
-pub use audit_writer::{AuditHealth, AuditOptions, AuditWriter, Recordable};
+pub use audit_writer::{AuditHealth, AuditOptions, AuditWriter, IntoRecord};
 #[cfg(feature = "store")]
 pub use prune::prune;
 #[cfg(feature = "store")]

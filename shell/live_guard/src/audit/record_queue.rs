@@ -4,7 +4,7 @@ use std::time::Duration;
 use toolwarden_guard::audit::RecordContent;
 use toolwarden_store::StoreError;
 
-use super::audit_writer::{AuditHealth, Recordable};
+use super::audit_writer::{AuditHealth, IntoRecord};
 use super::log_connection::LogConnection;
 use super::record_batch::{BatchGuard, RecordBatch, SharedBatch, lock};
 use super::ticket::AuditError;
@@ -49,7 +49,7 @@ struct QueueState<E> {
     failure: Option<Arc<StoreError>>,
 }
 
-impl<E: Recordable> RecordQueue<E> {
+impl<E: IntoRecord> RecordQueue<E> {
     pub(super) fn new(capacity: usize, submitters_wait: bool) -> Self {
         Self {
             state: Mutex::new(QueueState {
@@ -140,7 +140,7 @@ impl<E: Recordable> RecordQueue<E> {
         loop {
             let (batch, closed) = self.next_batch(&mut entries);
             let batch = BatchGuard(batch);
-            pending.extend(entries.drain(..).map(Recordable::content));
+            pending.extend(entries.drain(..).map(IntoRecord::content));
             let written = self.write(&mut sink, &mut pending);
             batch.0.complete(written.clone());
             match written {

@@ -1,7 +1,7 @@
 //! The result of a verification, as text and as JSON.
 
 use serde_json::{Value, json};
-use toolwarden_guard::audit::{ChainFault, ChainLink, NotedHead, VerifiedLog};
+use toolwarden_guard::audit::{ChainFault, ChainLink, HeadCheck, VerifiedLog};
 
 use super::verify::Verification;
 
@@ -25,7 +25,7 @@ impl Verification {
             })
         });
         let noted = noted.zip(intact).map(|(noted, intact)| {
-            let confirmed = intact.noted == NotedHead::Confirmed;
+            let confirmed = intact.noted == HeadCheck::Confirmed;
             json!({"head": noted.to_string(), "status": if confirmed { "confirmed" } else { "removed" }})
         });
         // A script must not note the head of a log that may not be the one it knew.
@@ -48,8 +48,8 @@ impl Verification {
 /// the noted record was removed, so a removed record does not confirm it.
 const fn is_conclusive(intact: &VerifiedLog) -> bool {
     match intact.noted {
-        NotedHead::Confirmed | NotedHead::NotGiven => true,
-        NotedHead::Removed => false,
+        HeadCheck::Confirmed | HeadCheck::NotGiven => true,
+        HeadCheck::Removed => false,
     }
 }
 

@@ -128,7 +128,7 @@ impl LimiterShard {
         now: u64,
         kept: Duration,
     ) -> Result<u64, RateLimitExceeded> {
-        self.make_room(now)?;
+        self.evict_idle_keys(now)?;
         let mut window = Window::new();
         let at = window.record(now, kept);
         self.idle_from = self.idle_from.min(window.idle_at());
@@ -137,7 +137,7 @@ impl LimiterShard {
     }
 
     /// If the table is full, drops idle keys before it grows, and refuses to grow beyond the bound.
-    fn make_room(&mut self, now: u64) -> Result<(), RateLimitExceeded> {
+    fn evict_idle_keys(&mut self, now: u64) -> Result<(), RateLimitExceeded> {
         if self.windows.len() < self.windows.capacity().min(self.max_keys) {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use toolwarden_guard::Durability;
-use toolwarden_guard::audit::{ChainFault, ChainLink, NotedHead, RecordContent};
+use toolwarden_guard::audit::{ChainFault, ChainLink, HeadCheck, RecordContent};
 use toolwarden_live_guard::audit::{AuditOptions, AuditWriter, Verification, prune, verify};
 use toolwarden_store::{CountBy, PruneRange, PrunedRecords, RecordFilter, Store};
 
@@ -171,9 +171,9 @@ fn removed_records_are_accounted_for() {
         }
     );
     let noted = |link| verify(&store, Some(link)).unwrap().chain.unwrap().noted;
-    assert_eq!(noted(old), NotedHead::Removed);
-    assert_eq!(noted(found.removed), NotedHead::Confirmed);
-    assert_eq!(noted(found.head), NotedHead::Confirmed);
+    assert_eq!(noted(old), HeadCheck::Removed);
+    assert_eq!(noted(found.removed), HeadCheck::Confirmed);
+    assert_eq!(noted(found.head), HeadCheck::Confirmed);
     let all = prune(&store, PruneRange::Before(i64::MAX), START, "ada")
         .unwrap()
         .unwrap();

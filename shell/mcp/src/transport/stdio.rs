@@ -49,12 +49,12 @@ struct Shared {
     requests: PendingRequests,
     /// Notified when no further messages will be written.
     closing: Notify,
-    noise: Mutex<Noise>,
+    noise: Mutex<SkippedOutput>,
     stderr: StderrTail,
 }
 
 #[derive(Debug, Default)]
-struct Noise {
+struct SkippedOutput {
     lines: u64,
     bytes: usize,
     last: String,

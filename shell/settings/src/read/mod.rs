@@ -65,31 +65,31 @@ impl Settings {
     ) -> Result<LoadedSettings, SettingsError> {
         let mut document = parse_document(text, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let surroundings = InterpolationContext {
+        let context = InterpolationContext {
             variable: env,
             folder,
         };
-        let mut put_in = interpolate(surroundings, &mut document.value, &keeps_references);
-        expand_shorthand(&mut document.value, &mut put_in.masked_texts);
+        let mut interpolated = interpolate(context, &mut document.value, &keeps_references);
+        expand_shorthand(&mut document.value, &mut interpolated.masked_texts);
         let mut reading = SettingsReader {
             reader: DocumentReader::default(),
             warnings: Vec::new(),
-            masked_texts: &put_in.masked_texts,
+            masked_texts: &interpolated.masked_texts,
             folder,
         };
         let settings = reading.settings(&document.root());
         let (warnings, reader) = (reading.warnings, reading.reader);
-        let mistakes = relevant_mistakes(reader.finish(&document), &put_in, &document);
+        let mistakes = relevant_mistakes(reader.finish(&document), &interpolated, &document);
         if !mistakes.is_empty() {
             let path = path.to_owned();
             return Err(SettingsError::Invalid { path, mistakes });
         }
-        secrets::register_settings_secrets(&settings, &document.value, &put_in.values);
+        secrets::register_settings_secrets(&settings, &document.value, &interpolated.values);
         let mut files = vec![path.to_owned()];
         if let PolicySource::File(policy) = &settings.policy {
             files.push(policy.clone());
         }
-        files.extend(put_in.files);
+        files.extend(interpolated.files);
         let warnings = warnings.into_iter().map(|(pointer, message)| {
             let position = document.position(&pointer);
             SettingsWarning {
@@ -102,7 +102,7 @@ impl Settings {
             warnings: warnings.collect(),
             path: path.to_owned(),
             files,
-            masked: mask_secrets::mask_secrets(&document.value, &put_in.masked_texts),
+            masked: mask_secrets::mask_secrets(&document.value, &interpolated.masked_texts),
             settings,
             positions: key_positions(&document),
         })
@@ -218,11 +218,11 @@ fn expand_shorthand(root: &mut Value, shown: &mut BTreeMap<Pointer, String>) {
 /// expanded values.
 fn relevant_mistakes(
     mistakes: Vec<SettingsMistake>,
-    put_in: &Interpolation,
+    interpolated: &Interpolation,
     document: &Document,
 ) -> Vec<SettingsMistake> {
     let follows = |pointer: &Pointer| {
-        let mut failed = put_in.errors.iter().map(|(at, _)| at.as_str());
+        let mut failed = interpolated.errors.iter().map(|(at, _)| at.as_str());
         failed.any(|at| {
             let inside = pointer.as_str().strip_prefix(at);
             inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -232,13 +232,13 @@ fn relevant_mistakes(
         .into_iter()
         .filter(|it| !follows(&it.pointer))
         .map(|mut it| {
-            if put_in.masked_texts.contains_key(&it.pointer) {
+            if interpolated.masked_texts.contains_key(&it.pointer) {
                 it.kind = it.kind.redact_value();
             }
             it.kind = explain_policy_key(it.kind, &it.pointer);
             it
         });
-    let failed = put_in
+    let failed = interpolated
         .errors
         .iter()
         .map(|(pointer, mistake)| SettingsMistake {

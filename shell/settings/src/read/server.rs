@@ -8,8 +8,8 @@ use super::super::keys::{
     TIMEOUTS, TRUST, TYPE,
 };
 use super::super::{
-    BreakerSettings, FileServer, RestartSettings, ServerSettings, Settings, SettingsProblem,
-    Timeouts, WatchedCall, is_server_name,
+    BreakerSettings, FileServer, RestartSettings, SampleCall, ServerSettings, Settings,
+    SettingsProblem, Timeouts, is_server_name,
 };
 use super::SettingsReader;
 
@@ -130,7 +130,7 @@ impl SettingsReader<'_> {
     }
 
     /// Reads the calls that `watch` makes.
-    fn calls(&mut self, at: &LocatedValue<'_>) -> Vec<WatchedCall> {
+    fn calls(&mut self, at: &LocatedValue<'_>) -> Vec<SampleCall> {
         let items = self.reader.list(at);
         let read = items.iter().filter_map(|item| {
             let section = self.section(item, &CALL);
@@ -141,7 +141,7 @@ impl SettingsReader<'_> {
             let tool = section
                 .said("tool")
                 .and_then(|at| self.line(at, "a tool's name"));
-            Some(WatchedCall {
+            Some(SampleCall {
                 tool: tool?,
                 arguments: Value::Object(arguments),
             })

@@ -123,25 +123,25 @@ impl SettingsReader<'_> {
     // An expanded value is text; where a number or boolean is expected, it is parsed as one.
 
     pub(super) fn count(&mut self, at: &LocatedValue<'_>) -> Option<NonZeroU32> {
-        let put_in = self
+        let interpolated = self
             .interpolated_text(at)
             .and_then(|text| text.parse().ok());
-        put_in.or_else(|| self.reader.count(at))
+        interpolated.or_else(|| self.reader.count(at))
     }
 
     pub(super) fn boolean(&mut self, at: &LocatedValue<'_>) -> Option<bool> {
-        let put_in = self
+        let interpolated = self
             .interpolated_text(at)
             .and_then(|text| text.parse().ok());
-        put_in.or_else(|| self.reader.boolean(at))
+        interpolated.or_else(|| self.reader.boolean(at))
     }
 
     /// A number from zero to one, in thousandths.
     pub(super) fn fraction(&mut self, at: &LocatedValue<'_>) -> Option<u32> {
-        let put_in = self
+        let interpolated = self
             .interpolated_text(at)
             .and_then(|text| text.parse().ok());
-        let number = put_in.or_else(|| self.reader.number(at))?;
+        let number = interpolated.or_else(|| self.reader.number(at))?;
         let thousandths = (0..=1000_u32).find(|it| (f64::from(*it) - number * 1000.0).abs() <= 0.5);
         if !(0.0..=1.0).contains(&number) || thousandths.is_none() {
             let expected = "a number from 0 to 1";

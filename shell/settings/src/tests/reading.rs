@@ -163,11 +163,11 @@ fn servers() -> Vec<ServerSettings> {
         ServerSettings {
             scope: Some("staff".to_owned()),
             calls: vec![
-                WatchedCall {
+                SampleCall {
                     tool: "search".to_owned(),
                     arguments: json!({"q": "$$5 ${NOT_SET}"}),
                 },
-                WatchedCall {
+                SampleCall {
                     tool: "ping".to_owned(),
                     arguments: json!({}),
                 },

@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolwarden_drift::text::{Detector, TextFinding, Weight, printable, scan};
 use toolwarden_drift::{ChangeClass, ToolDrift};
 
-use super::observed::{ChangeSummary, Treatment};
+use super::observed::{ChangeSummary, ToolAction};
 use super::parsed_list::ParsedList;
 use super::result_findings;
 use super::store_thread::summarize;
@@ -14,16 +14,16 @@ use crate::record::AlertsByTool;
 use toolwarden_settings::{OnDrift, TrustMode, WatchSettings};
 
 /// The treatment of each name in a list, and why nothing of the server is served, if so.
-pub(super) fn decide_treatments(
+pub(super) fn decide_tool_actions(
     read: &ParsedList,
     drift: &[ToolDrift],
     alerts: &AlertsByTool<'_>,
     settings: &WatchSettings,
-) -> (BTreeMap<String, Treatment>, Option<String>) {
+) -> (BTreeMap<String, ToolAction>, Option<String>) {
     let observed = read.listing.observed.iter().map(|it| &it.name);
     let names = observed.chain(&read.listing.unchanged).cloned();
-    let mut treatments: BTreeMap<String, Treatment> =
-        names.map(|name| (name, Treatment::Serve)).collect();
+    let mut tool_actions: BTreeMap<String, ToolAction> =
+        names.map(|name| (name, ToolAction::Serve)).collect();
     let mut blocked = read
         .is_unreviewed
         .then(|| "its tools are pending approval (`trust: review`)".to_owned());
@@ -34,37 +34,37 @@ pub(super) fn decide_treatments(
         if measure == OnDrift::BlockServer && blocked.is_none() {
             blocked = Some(format!("`{}`: {why}", printable(tool.tool())));
         }
-        let treatment = match measure {
+        let tool_action = match measure {
             OnDrift::Serve => continue,
-            OnDrift::Hide => Treatment::Hide { why },
-            OnDrift::Quarantine | OnDrift::BlockServer => Treatment::Quarantine {
+            OnDrift::Hide => ToolAction::Hide { why },
+            OnDrift::Quarantine | OnDrift::BlockServer => ToolAction::Quarantine {
                 why,
                 alert: told.alert,
             },
         };
-        let known = treatments
+        let known = tool_actions
             .entry(tool.tool().to_owned())
-            .or_insert(Treatment::Serve);
-        if !matches!(known, Treatment::Quarantine { .. }) {
-            *known = treatment;
+            .or_insert(ToolAction::Serve);
+        if !matches!(known, ToolAction::Quarantine { .. }) {
+            *known = tool_action;
         }
     }
     for name in &read.duplicates {
         let alert = alerts.get(name.as_str());
-        let quarantine = Treatment::Quarantine {
+        let quarantine = ToolAction::Quarantine {
             why: "two tools of the list have this name".to_owned(),
             alert: alert.map(|it| it.id.clone()),
         };
-        treatments.insert(name.clone(), quarantine);
+        tool_actions.insert(name.clone(), quarantine);
     }
     for (name, why) in &read.unreadable {
-        let quarantine = Treatment::Quarantine {
+        let quarantine = ToolAction::Quarantine {
             why: why.clone(),
             alert: None,
         };
-        treatments.insert(name.clone(), quarantine);
+        tool_actions.insert(name.clone(), quarantine);
     }
-    (treatments, blocked)
+    (tool_actions, blocked)
 }
 
 /// Why a tool is not served, for people.

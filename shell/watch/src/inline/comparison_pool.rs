@@ -32,7 +32,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    waiting: BTreeMap<String, VecDeque<ComparisonJob>>,
+    pending_approvals: BTreeMap<String, VecDeque<ComparisonJob>>,
     /// The servers with queued work, the next one first. A server with a running comparison is not among
     /// them.
     turns: VecDeque<String>,
@@ -62,12 +62,15 @@ impl ComparisonPool {
     /// Queues a comparison of a server; returns false if too many are queued.
     pub(super) fn submit(&self, server: &str, comparison: ComparisonJob) -> bool {
         let mut queue = self.shared.lock();
-        let waiting = queue.waiting.entry(server.to_owned()).or_default();
-        if waiting.len() >= MAX_WAITING {
+        let pending_approvals = queue
+            .pending_approvals
+            .entry(server.to_owned())
+            .or_default();
+        if pending_approvals.len() >= MAX_WAITING {
             return false;
         }
-        waiting.push_back(comparison);
-        let is_first = waiting.len() == 1;
+        pending_approvals.push_back(comparison);
+        let is_first = pending_approvals.len() == 1;
         if is_first && !queue.running.contains(server) {
             queue.turns.push_back(server.to_owned());
         }
@@ -79,14 +82,14 @@ impl ComparisonPool {
     /// Whether another comparison of a server may be queued.
     pub(super) fn has_room(&self, server: &str) -> bool {
         let queue = self.shared.lock();
-        let waiting = queue.waiting.get(server);
-        waiting.is_none_or(|waiting| waiting.len() < MAX_WAITING)
+        let pending_approvals = queue.pending_approvals.get(server);
+        pending_approvals.is_none_or(|pending_approvals| pending_approvals.len() < MAX_WAITING)
     }
 
     /// Whether comparisons of a server are queued or running.
     pub(super) fn is_busy(&self, server: &str) -> bool {
         let queue = self.shared.lock();
-        queue.running.contains(server) || queue.waiting.contains_key(server)
+        queue.running.contains(server) || queue.pending_approvals.contains_key(server)
     }
 }
 
@@ -128,7 +131,7 @@ impl Shared {
     fn finish(&self, server: String) {
         let mut queue = self.lock();
         queue.running.remove(&server);
-        if queue.waiting.contains_key(&server) {
+        if queue.pending_approvals.contains_key(&server) {
             queue.turns.push_back(server);
         }
         drop(queue);
@@ -139,10 +142,10 @@ impl Shared {
 impl Queue {
     fn pop(&mut self) -> Option<(String, ComparisonJob)> {
         let server = self.turns.pop_front()?;
-        let waiting = self.waiting.get_mut(&server)?;
-        let comparison = waiting.pop_front()?;
-        if waiting.is_empty() {
-            self.waiting.remove(&server);
+        let pending_approvals = self.pending_approvals.get_mut(&server)?;
+        let comparison = pending_approvals.pop_front()?;
+        if pending_approvals.is_empty() {
+            self.pending_approvals.remove(&server);
         }
         self.running.insert(server.clone());
         Some((server, comparison))

@@ -12,12 +12,12 @@ use toolwarden_store::{Alert, AlertFilter, AlertStatus, Approval, Baseline, Serv
 use super::alert::{ResultFinding, WatchAlert, WatchCounter, WatchCounters};
 use super::comparison_pool::ComparisonPool;
 use super::error::WatchError;
-use super::observed::{ListCheck, SeenList};
+use super::observed::{ListCheck, ReceivedList};
 use super::options::InlineOptions;
 use super::result_worker::{ObservedResult, ResultCommand, ResultWorker};
 use super::store_thread::{StoreJob, StoreThread, server_key};
 use crate::approval::{ApprovedItem, PendingApproval};
-use crate::approve::{ApprovalSelection, approve, needs_comparison, waiting};
+use crate::approve::{ApprovalSelection, approve, needs_comparison, pending_approvals};
 
 /// The maximum number of queued jobs for the store.
 const MAX_JOBS: usize = 256;
@@ -49,7 +49,7 @@ pub struct ServerSummary {
     /// How many tools are pinned.
     pub pinned: usize,
     /// The number of tools that are pending approval.
-    pub waiting: usize,
+    pub pending_approvals: usize,
     /// How many alerts are open.
     pub open_alerts: usize,
 }
@@ -102,14 +102,14 @@ impl InlineWatch {
         let (findings, _) = broadcast::channel(ALERT_BACKLOG);
         let (jobs, asked) = mpsc::channel(MAX_JOBS);
         let (results, told) = sync_channel(options.max_queued);
-        let waiting = Arc::new(AtomicUsize::new(0));
+        let pending_approvals = Arc::new(AtomicUsize::new(0));
         let most_bytes = options.max_queued_bytes;
         let worker = ResultWorker::new(
             jobs.clone(),
             key,
             options.clone(),
             Arc::clone(&figures),
-            Arc::clone(&waiting),
+            Arc::clone(&pending_approvals),
             findings.clone(),
         );
         let desk = StoreThread::new(
@@ -128,7 +128,7 @@ impl InlineWatch {
         Ok(Self {
             jobs,
             results,
-            queued_bytes: waiting,
+            queued_bytes: pending_approvals,
             max_bytes: most_bytes,
             counters: figures,
             revisions,
@@ -143,7 +143,7 @@ impl InlineWatch {
     ///
     /// # Errors
     /// The store cannot be read or written. The gateway must then serve nothing from the list.
-    pub async fn check(&self, seen: SeenList) -> Result<Arc<ListCheck>, WatchError> {
+    pub async fn check(&self, seen: ReceivedList) -> Result<Arc<ListCheck>, WatchError> {
         let (reply, answer) = oneshot::channel();
         let job: StoreJob = Box::new(move |desk| desk.check(seen, reply));
         let sent = self.jobs.send(job).await;
@@ -155,13 +155,13 @@ impl InlineWatch {
     /// no room is dropped and counted.
     pub fn observe_result(&self, server: &str, tool: &str, result: Arc<str>) {
         let size = result.len();
-        let waiting = self.queued_bytes.fetch_add(size, Ordering::AcqRel);
+        let pending_approvals = self.queued_bytes.fetch_add(size, Ordering::AcqRel);
         let observed = ObservedResult {
             server: server.to_owned(),
             tool: tool.to_owned(),
             text: result,
         };
-        let has_room = waiting.saturating_add(size) <= self.max_bytes;
+        let has_room = pending_approvals.saturating_add(size) <= self.max_bytes;
         if !has_room
             || self
                 .results
@@ -247,7 +247,7 @@ impl InlineWatch {
             let servers = desk.store.servers()?.into_iter().map(|server| {
                 Ok(ServerSummary {
                     pinned: desk.store.baselines(server.id)?.len(),
-                    waiting: desk.store.sightings(server.id)?.len(),
+                    pending_approvals: desk.store.sightings(server.id)?.len(),
                     open_alerts: open.iter().filter(|it| it.server == server.key).count(),
                     server,
                 })
@@ -330,7 +330,7 @@ impl InlineWatch {
         let servers = self
             .run_on_store_thread(move |desk| desk.servers_named(server.as_deref()))
             .await?;
-        self.run_comparison(move |store| Ok(waiting(store, &servers)?))
+        self.run_comparison(move |store| Ok(pending_approvals(store, &servers)?))
             .await
     }
 

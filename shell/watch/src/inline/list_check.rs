@@ -12,9 +12,9 @@ use toolwarden_model::Fingerprint;
 use toolwarden_store::{Approval, BaselineOrigin, NewBaseline, PinsRevision, ServerKey, Store};
 
 use super::alert::WatchCounter;
-use super::apply_policy::{decide_treatments, is_suspicious, is_withheld};
+use super::apply_policy::{decide_tool_actions, is_suspicious, is_withheld};
 use super::error::WatchError;
-use super::observed::{ListCheck, SeenList, ToolFinding, Treatment};
+use super::observed::{ListCheck, ReceivedList, ToolAction, ToolFinding};
 use super::parsed_list::{ParsedList, tool_name};
 use super::store_thread::{StoreJob, StoreThread, server_key, summarize};
 use crate::check_transaction::{CheckSource, run_check};
@@ -67,7 +67,7 @@ pub(super) type CheckReply = oneshot::Sender<Result<Arc<ListCheck>, WatchError>>
 
 /// The result of comparing a list, and what was stored.
 #[derive(Debug)]
-struct AnsweredCheck {
+struct CheckedList {
     read: ParsedList,
     checked: ListCheck,
     recorded: RecordOutcome,
@@ -75,7 +75,7 @@ struct AnsweredCheck {
 
 /// A list that waits for its answer.
 pub(super) struct PendingCheck {
-    list: SeenList,
+    list: ReceivedList,
     fingerprint: Fingerprint,
     reply: CheckReply,
     attempts: u32,
@@ -101,7 +101,7 @@ enum CheckPlan {
 impl StoreThread {
     /// Checks a list. If it needs no comparison it is answered at once; otherwise a thread of the pool
     /// compares it and then answers.
-    pub(super) fn check(&mut self, seen: SeenList, reply: CheckReply) {
+    pub(super) fn check(&mut self, seen: ReceivedList, reply: CheckReply) {
         let pending = PendingCheck {
             fingerprint: seen.fingerprint(),
             list: seen,
@@ -125,7 +125,7 @@ impl StoreThread {
         let seen = &pending.list;
         let failed = match self.plan(seen) {
             Ok(CheckPlan::Plain) => {
-                let nothing = AnsweredCheck::new(
+                let nothing = CheckedList::new(
                     seen,
                     ParsedList::new(false),
                     CheckOutcome::default(),
@@ -172,7 +172,7 @@ impl StoreThread {
     }
 
     /// How to check a list that is not cached.
-    fn plan(&mut self, seen: &SeenList) -> Result<CheckPlan, WatchError> {
+    fn plan(&mut self, seen: &ReceivedList) -> Result<CheckPlan, WatchError> {
         self.poll()?;
         let key = seen.key();
         if seen.variant.is_some() {
@@ -199,7 +199,7 @@ impl StoreThread {
         &mut self,
         mut pending: PendingCheck,
         revision: PinsRevision,
-        held: Result<AnsweredCheck, WatchError>,
+        held: Result<CheckedList, WatchError>,
     ) {
         let is_current = self.poll().is_ok() && self.revision == revision;
         let registered = matches!(&held, Ok(held) if !held.recorded.registered.is_empty());
@@ -218,7 +218,7 @@ impl StoreThread {
         }
     }
 
-    fn finish(&mut self, pending: PendingCheck, held: Result<AnsweredCheck, WatchError>) {
+    fn finish(&mut self, pending: PendingCheck, held: Result<CheckedList, WatchError>) {
         let answer = held.and_then(|held| {
             let (seen, read, recorded) = (pending.list, held.read, held.recorded);
             let checked = Arc::new(held.checked);
@@ -240,7 +240,11 @@ impl StoreThread {
 
     /// Whether a variant of clients gets exactly the list that the gateway gets. Only its name is stored:
     /// anything it gets later in addition is new.
-    fn is_plain_variant(&mut self, seen: &SeenList, key: &ServerKey) -> Result<bool, WatchError> {
+    fn is_plain_variant(
+        &mut self,
+        seen: &ReceivedList,
+        key: &ServerKey,
+    ) -> Result<bool, WatchError> {
         if self.store.server(key)?.is_some() {
             return Ok(false);
         }
@@ -262,7 +266,7 @@ impl StoreThread {
     /// capabilities connected.
     fn prepare_variant(
         &self,
-        seen: &SeenList,
+        seen: &ReceivedList,
         key: &ServerKey,
         approval: &Approval,
     ) -> Result<(), WatchError> {
@@ -333,9 +337,9 @@ impl StoreThread {
 /// Judges a list and stores the result, under pins that did not change meanwhile.
 fn check_list(
     store: &Store,
-    seen: &SeenList,
+    seen: &ReceivedList,
     approval: &Approval,
-) -> Result<AnsweredCheck, WatchError> {
+) -> Result<CheckedList, WatchError> {
     let recording = RecordOptions {
         approval,
         version: UNKNOWN_VERSION,
@@ -346,7 +350,7 @@ fn check_list(
         wanted: &[],
     };
     let options = seen.settings.comparison_timeouts().options();
-    let mut source = SeenListCheck {
+    let mut source = ReceivedListCheck {
         store,
         key: seen.key(),
         seen,
@@ -356,23 +360,23 @@ fn check_list(
     if seen.variant.is_some() && !checked.pins.sealed {
         store.ensure_server(&source.key, true, approval.at)?;
     }
-    Ok(AnsweredCheck::new(
+    Ok(CheckedList::new(
         seen,
         source.read,
-        checked.judged,
+        checked.outcome,
         checked.recorded,
     ))
 }
 
 /// A list as an agent or the gateway received it.
-struct SeenListCheck<'k, 'l> {
+struct ReceivedListCheck<'k, 'l> {
     store: &'k Store,
     key: ServerKey,
-    seen: &'l SeenList,
+    seen: &'l ReceivedList,
     read: ParsedList,
 }
 
-impl<'k> CheckSource<'k> for SeenListCheck<'k, '_> {
+impl<'k> CheckSource<'k> for ReceivedListCheck<'k, '_> {
     type Error = WatchError;
 
     fn load_pins(&mut self) -> Result<Pins<'k>, WatchError> {
@@ -398,9 +402,9 @@ impl<'k> CheckSource<'k> for SeenListCheck<'k, '_> {
         &mut self.read.listing
     }
 
-    fn review(&mut self, pins: &Pins<'k>, judged: &mut CheckOutcome) -> Result<(), WatchError> {
+    fn review(&mut self, pins: &Pins<'k>, outcome: &mut CheckOutcome) -> Result<(), WatchError> {
         let settings = &self.seen.settings;
-        withhold_new_tools(judged, &self.read, settings);
+        withhold_new_tools(outcome, &self.read, settings);
         let is_reviewed = settings.trust != TrustMode::Review || !pins.tools.is_empty();
         self.read.is_unreviewed = !is_reviewed && !self.read.listing.observed.is_empty();
         Ok(())
@@ -409,9 +413,9 @@ impl<'k> CheckSource<'k> for SeenListCheck<'k, '_> {
 
 /// New tools that must not be pinned: those that share a name, and those with suspicious text; with
 /// `trust: review` all new tools. They count as drift, so that they need approval.
-fn withhold_new_tools(judged: &mut CheckOutcome, read: &ParsedList, settings: &WatchSettings) {
+fn withhold_new_tools(outcome: &mut CheckOutcome, read: &ParsedList, settings: &WatchSettings) {
     let mut aside: BTreeMap<String, Vec<TextFinding>> = BTreeMap::new();
-    let newcomers: BTreeSet<&String> = judged.new_tools.iter().collect();
+    let newcomers: BTreeSet<&String> = outcome.new_tools.iter().collect();
     for seen in &read.listing.observed {
         if !newcomers.contains(&seen.name) {
             continue;
@@ -427,28 +431,28 @@ fn withhold_new_tools(judged: &mut CheckOutcome, read: &ParsedList, settings: &W
             }
         }
     }
-    judged.new_tools.retain(|name| !aside.contains_key(name));
+    outcome.new_tools.retain(|name| !aside.contains_key(name));
     let added = aside.into_iter();
     let added = added.map(|(tool, findings)| ToolDrift::Added { tool, findings });
-    judged.drift.tools.extend(added);
+    outcome.drift.tools.extend(added);
 }
 
-impl AnsweredCheck {
+impl CheckedList {
     fn new(
-        seen: &SeenList,
+        seen: &ReceivedList,
         read: ParsedList,
-        judged: CheckOutcome,
+        outcome: CheckOutcome,
         recorded: RecordOutcome,
     ) -> Self {
-        let drift = judged.drift.tools;
+        let drift = outcome.drift.tools;
         let alerts = recorded.alerts_by_tool();
-        let (mut all, block_server) = decide_treatments(&read, &drift, &alerts, &seen.settings);
-        let instructions = all.get(INSTRUCTIONS).cloned().unwrap_or(Treatment::Serve);
+        let (mut all, block_server) = decide_tool_actions(&read, &drift, &alerts, &seen.settings);
+        let instructions = all.get(INSTRUCTIONS).cloned().unwrap_or(ToolAction::Serve);
         if !read.has_tool(INSTRUCTIONS) {
             all.remove(INSTRUCTIONS);
         }
         let checked = ListCheck {
-            treatments: all,
+            tool_actions: all,
             instructions,
             block_server,
             changes: drift.iter().map(|it| summarize(it, &alerts)).collect(),

@@ -26,6 +26,6 @@ pub use error::WatchError;
 pub use inline_watch::{
     ApprovalRequest, InlineWatch, PinnedDefinition, ServerSummary, ToolHistory,
 };
-pub use observed::{ChangeSummary, ListCheck, SeenList, ToolFinding, Treatment};
+pub use observed::{ChangeSummary, ListCheck, ReceivedList, ToolAction, ToolFinding};
 pub use options::InlineOptions;
 pub use strip_hidden::strip_hidden;

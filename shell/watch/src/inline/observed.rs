@@ -12,7 +12,7 @@ use toolwarden_settings::WatchSettings;
 
 /// The list of a server, as received.
 #[derive(Clone, Debug)]
-pub struct SeenList {
+pub struct ReceivedList {
     /// The name of the server in the settings.
     pub server: String,
     /// The variant of clients that the list is for; `None` for the gateway's own list. In a variant's list,
@@ -30,7 +30,7 @@ pub struct SeenList {
     pub settings: Arc<WatchSettings>,
 }
 
-impl SeenList {
+impl ReceivedList {
     /// The key of its pins in the store: every variant has its own scope.
     pub(super) fn key(&self) -> ServerKey {
         ServerKey {
@@ -54,9 +54,9 @@ impl SeenList {
 #[derive(Clone, Debug)]
 pub struct ListCheck {
     /// The treatment of each tool, by the name the server gave it. A tool without an entry is not served.
-    pub treatments: BTreeMap<String, Treatment>,
+    pub tool_actions: BTreeMap<String, ToolAction>,
     /// The treatment of the server's instructions.
-    pub instructions: Treatment,
+    pub instructions: ToolAction,
     /// Why nothing of the server is served, if so.
     pub block_server: Option<String>,
     /// The changes in short, including those of removed tools.
@@ -71,7 +71,7 @@ pub struct ListCheck {
 
 /// How the gateway treats a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Treatment {
+pub enum ToolAction {
     /// It is served.
     Serve,
     /// It is not listed and cannot be called.
@@ -88,7 +88,7 @@ pub enum Treatment {
     },
 }
 
-impl Treatment {
+impl ToolAction {
     /// Whether the tool is served.
     #[must_use]
     pub const fn is_served(&self) -> bool {

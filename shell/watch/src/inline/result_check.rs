@@ -186,11 +186,11 @@ impl StoreThread {
     fn finish_results(
         &mut self,
         pending: &PendingResults,
-        (server_id, judged, recorded): &ResultCheckOutcome,
+        (server_id, outcome, recorded): &ResultCheckOutcome,
     ) -> Result<(), WatchError> {
-        self.publish_alerts(&pending.key, &judged.drift.tools, recorded);
+        self.publish_alerts(&pending.key, &outcome.drift.tools, recorded);
         if let Some(id) = server_id {
-            for tool in &judged.first_results {
+            for tool in &outcome.first_results {
                 self.store.delete_observed_shapes(*id, tool)?;
             }
         }
@@ -294,7 +294,7 @@ fn compare_results(
     };
     let checked = run_check(&mut source, &options, &[], &recording)?;
     let server = checked.pins.server.map(|it| it.id);
-    Ok((server, checked.judged, checked.recorded))
+    Ok((server, checked.outcome, checked.recorded))
 }
 
 /// Results, with the latest observed definitions of their tools.

@@ -16,7 +16,7 @@ use toolwarden_store::{AlertNovelty, PinsRevision, ServerKey, Store, StoreError}
 use super::alert::{WatchAlert, WatchCounter, WatchCounters};
 use super::comparison_pool::{ComparisonJob, ComparisonPool};
 use super::error::WatchError;
-use super::observed::{ChangeSummary, ListCheck, SeenList};
+use super::observed::{ChangeSummary, ListCheck, ReceivedList};
 use super::options::InlineOptions;
 use super::parsed_list::ParsedList;
 use crate::DEFAULT_SCOPE;
@@ -180,7 +180,7 @@ impl StoreThread {
     /// The cached answer to the same list, while it is valid.
     pub(super) fn cached_check(
         &self,
-        seen: &SeenList,
+        seen: &ReceivedList,
         fingerprint: Fingerprint,
     ) -> Option<Arc<ListCheck>> {
         let known = self.servers.get(&seen.key())?;
@@ -196,7 +196,7 @@ impl StoreThread {
 
     pub(super) fn cache_check(
         &mut self,
-        seen: SeenList,
+        seen: ReceivedList,
         fingerprint: Fingerprint,
         read: &ParsedList,
         checked: &Arc<ListCheck>,

@@ -13,7 +13,7 @@ use thiserror::Error;
 use toolwarden_drift::ToolwatchChangeType;
 use toolwarden_mcp::{Endpoint, InvalidEndpoint};
 use toolwarden_model::json::Pointer;
-use toolwarden_settings::{FileServer, ServerSettings, Settings, WatchSettings, WatchedCall};
+use toolwarden_settings::{FileServer, SampleCall, ServerSettings, Settings, WatchSettings};
 
 use crate::DEFAULT_SCOPE;
 use crate::result_pooling::ResultPooling;
@@ -35,7 +35,7 @@ pub struct WatchedServer {
     /// The timeout for requests to it.
     pub timeout: Duration,
     /// Calls to make at every check.
-    pub calls: Vec<WatchedCall>,
+    pub calls: Vec<SampleCall>,
     /// The tools to watch; an empty list means all.
     pub tools: Vec<String>,
     /// The time between two checks.

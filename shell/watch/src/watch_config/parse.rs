@@ -8,7 +8,7 @@ use toolwarden_drift::ToolwatchChangeType;
 use toolwarden_mcp::{Command, Endpoint, EnvInheritance, ServerUrl};
 use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{Object, Pointer, type_name};
-use toolwarden_settings::{WatchSettings, WatchedCall};
+use toolwarden_settings::{SampleCall, WatchSettings};
 
 use super::{ToolListSource, WatchConfig, WatchConfigError, WatchedServer};
 
@@ -305,7 +305,7 @@ fn watch_settings(members: &Object, at: &Pointer) -> Result<WatchSettings, Watch
     Ok(watch)
 }
 
-fn call(entry: &Value, at: &Pointer) -> Result<WatchedCall, WatchConfigError> {
+fn call(entry: &Value, at: &Pointer) -> Result<SampleCall, WatchConfigError> {
     let members = object(entry, at)?;
     check_known_keys(members, CALL_KEYS, at)?;
     let none = Value::Null;
@@ -317,7 +317,7 @@ fn call(entry: &Value, at: &Pointer) -> Result<WatchedCall, WatchConfigError> {
         }
         None => Value::Object(Object::new()),
     };
-    Ok(WatchedCall {
+    Ok(SampleCall {
         tool: tool.to_owned(),
         arguments,
     })

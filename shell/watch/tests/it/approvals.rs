@@ -1,6 +1,6 @@
 use serde_json::Value;
 use toolwarden_store::{AlertFilter, AlertStatus};
-use toolwarden_watch::{ApprovalSelection, ApprovedItem, approve, waiting};
+use toolwarden_watch::{ApprovalSelection, ApprovedItem, approve, pending_approvals};
 
 use super::{StoreFixture, approval, drift_summary, tool};
 
@@ -18,8 +18,8 @@ fn fixture_with_two_changes() -> (StoreFixture, Value, Vec<String>) {
     let drifted = tool("click", "Click an element", &["ref", "element"]);
     bench.check(std::slice::from_ref(&drifted));
     let servers = bench.store.servers().unwrap();
-    let waiting = waiting(&bench.store, &servers).unwrap();
-    let ids: Vec<String> = waiting[0]
+    let pending_approvals = pending_approvals(&bench.store, &servers).unwrap();
+    let ids: Vec<String> = pending_approvals[0]
         .changes
         .iter()
         .map(|it| it.id.to_string())
@@ -37,13 +37,13 @@ fn an_approved_tool_is_pinned_to_its_observation() {
     };
     let approved = approve(&bench.store, &servers, &all, &approval()).unwrap();
     assert_eq!(approved.len(), 1);
-    let (judged, _) = bench.check(&[drifted]);
-    assert_eq!(drift_summary(&judged), []);
+    let (outcome, _) = bench.check(&[drifted]);
+    assert_eq!(drift_summary(&outcome), []);
     let alerts = bench.store.alerts(&AlertFilter::default()).unwrap();
     assert_eq!(alerts[0].status, AlertStatus::Approved);
-    let (judged, _) = bench.check(&[tool("click", "Click", &["ref"])]);
+    let (outcome, _) = bench.check(&[tool("click", "Click", &["ref"])]);
     assert_eq!(
-        drift_summary(&judged),
+        drift_summary(&outcome),
         [("click".to_owned(), "breaking")],
         "the old one is drift now"
     );
@@ -57,8 +57,8 @@ fn an_approved_change_stays_approved_only_while_the_tool_means_the_same() {
     let approved = approve(&bench.store, &servers, &select(&[&ids[0]]), &approval()).unwrap();
     assert!(matches!(&approved[0], ApprovedItem::Change { left, .. } if *left == ids.len() - 1));
     let left = |tool: &Value| {
-        let (judged, _) = bench.check(std::slice::from_ref(tool));
-        let toolwarden_drift::ToolDrift::Changed(drift) = &judged.drift.tools[0] else {
+        let (outcome, _) = bench.check(std::slice::from_ref(tool));
+        let toolwarden_drift::ToolDrift::Changed(drift) = &outcome.drift.tools[0] else {
             panic!("it changed");
         };
         drift
@@ -100,8 +100,8 @@ fn an_unknown_word_approves_nothing() {
         error.unwrap_err().to_string(),
         "no pending change, alert or tool is called `nonsense`"
     );
-    let (judged, _) = bench.check(&[drifted]);
-    assert_eq!(judged.approved, [], "the known id was not approved either");
+    let (outcome, _) = bench.check(&[drifted]);
+    assert_eq!(outcome.approved, [], "the known id was not approved either");
 }
 
 #[test]

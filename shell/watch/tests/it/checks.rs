@@ -11,11 +11,11 @@ use super::{StoreFixture, drift_summary, listing, observation, tool};
 fn a_check_of_what_was_never_pinned_pins_it_and_is_idempotent() {
     let bench = StoreFixture::new();
     let tools = [tool("click", "Click", &["ref"])];
-    let (judged, recorded) = bench.check(&tools);
-    assert_eq!(drift_summary(&judged), []);
+    let (outcome, recorded) = bench.check(&tools);
+    assert_eq!(drift_summary(&outcome), []);
     assert_eq!(recorded.registered, ["click"]);
-    let (judged, recorded) = bench.check(&tools);
-    assert_eq!(judged.unchanged, ["click"]);
+    let (outcome, recorded) = bench.check(&tools);
+    assert_eq!(outcome.unchanged, ["click"]);
     assert_eq!((recorded.registered.len(), recorded.alerts.len()), (0, 0));
 }
 
@@ -29,8 +29,8 @@ fn a_check_never_changes_a_baseline_and_reports_drift_once() {
         (2, AlertNovelty::Known),
         (3, AlertNovelty::Known),
     ] {
-        let (judged, recorded) = bench.check(&drifted);
-        assert_eq!(drift_summary(&judged), [("click".to_owned(), "breaking")]);
+        let (outcome, recorded) = bench.check(&drifted);
+        assert_eq!(drift_summary(&outcome), [("click".to_owned(), "breaking")]);
         assert_eq!(recorded.alerts[0].raised, expected);
         let alerts = bench.store.alerts(&AlertFilter::default()).unwrap();
         assert_eq!((alerts.len(), alerts[0].times), (1, times));
@@ -71,18 +71,18 @@ fn a_sealed_server_gains_and_loses_no_tool_in_silence() {
     );
     bench.pin(&[click.clone(), wait]);
     let upload = tool("upload", "Send a file away", &["path"]);
-    let (judged, recorded) = bench.check(&[click.clone(), upload]);
+    let (outcome, recorded) = bench.check(&[click.clone(), upload]);
     assert_eq!(
-        drift_summary(&judged),
+        drift_summary(&outcome),
         [
             ("upload".to_owned(), "added"),
             ("wait".to_owned(), "breaking")
         ]
     );
     assert_eq!(recorded.registered, Vec::<String>::new());
-    let (judged, _) = bench.check_listing(listing(&[click], false));
+    let (outcome, _) = bench.check_listing(listing(&[click], false));
     assert_eq!(
-        drift_summary(&judged),
+        drift_summary(&outcome),
         [],
         "a part of the list says nothing of the rest"
     );
@@ -103,8 +103,8 @@ fn a_second_tool_of_a_pinned_name_does_not_hide_behind_the_first() {
         is_complete: true,
         ..ServerListing::default()
     };
-    let (judged, _) = bench.check_listing(listing);
-    assert_eq!(drift_summary(&judged), [("click".to_owned(), "trust")]);
+    let (outcome, _) = bench.check_listing(listing);
+    assert_eq!(drift_summary(&outcome), [("click".to_owned(), "trust")]);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn scopes_are_independent() {
     let mut bench = StoreFixture::new();
     bench.pin(&[tool("click", "Click", &["ref"])]);
     bench.key.scope = "admin".to_owned();
-    let (judged, recorded) = bench.check(&[tool("click", "Click as root", &["ref"])]);
-    assert_eq!(drift_summary(&judged), []);
+    let (outcome, recorded) = bench.check(&[tool("click", "Click as root", &["ref"])]);
+    assert_eq!(drift_summary(&outcome), []);
     assert_eq!(recorded.registered, ["click"]);
 }
 
@@ -133,21 +133,24 @@ fn results_are_checked_against_shape_and_output_schema() {
     };
     let good = json!({"content": [], "structuredContent": {"degrees": 21, "unit": "C"}});
     bench.pin(std::slice::from_ref(&weather));
-    let (judged, _) = bench.check_listing(returned(120, good.clone()));
-    assert_eq!(judged.first_results, ["weather"]);
-    let (judged, _) = bench.check_listing(returned(50, good));
+    let (outcome, _) = bench.check_listing(returned(120, good.clone()));
+    assert_eq!(outcome.first_results, ["weather"]);
+    let (outcome, _) = bench.check_listing(returned(50, good));
     assert_eq!(
-        (drift_summary(&judged), judged.first_results.len()),
+        (drift_summary(&outcome), outcome.first_results.len()),
         (Vec::new(), 0)
     );
     let bad = json!({"content": [], "structuredContent": {"degrees": "21", "unit": "C"}});
-    let (judged, recorded) = bench.check_listing(returned(50, bad));
-    assert_eq!(drift_summary(&judged), [("weather".to_owned(), "breaking")]);
+    let (outcome, recorded) = bench.check_listing(returned(50, bad));
     assert_eq!(
-        judged.drift.tools[0].change_type(),
+        drift_summary(&outcome),
+        [("weather".to_owned(), "breaking")]
+    );
+    assert_eq!(
+        outcome.drift.tools[0].change_type(),
         ToolwatchChangeType::Response
     );
-    let toolwarden_drift::ToolDrift::Changed(drift) = &judged.drift.tools[0] else {
+    let toolwarden_drift::ToolDrift::Changed(drift) = &outcome.drift.tools[0] else {
         panic!("it changed");
     };
     let rules: Vec<(&str, &str)> = drift

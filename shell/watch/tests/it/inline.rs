@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolwarden_settings::WatchSettings;
-use toolwarden_watch::inline::{InlineOptions, InlineWatch, ListCheck, SeenList};
+use toolwarden_watch::inline::{InlineOptions, InlineWatch, ListCheck, ReceivedList};
 
 /// A store in its own folder, and a watch on it.
 struct Gate {
@@ -43,8 +43,8 @@ impl Gate {
         store_in(self.folder.path())
     }
 
-    fn seen(&self, tools: &[Value]) -> SeenList {
-        SeenList {
+    fn seen(&self, tools: &[Value]) -> ReceivedList {
+        ReceivedList {
             server: "mail".to_owned(),
             variant: None,
             unchanged: Vec::new(),

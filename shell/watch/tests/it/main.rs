@@ -101,8 +101,8 @@ fn tool(name: &str, description: &str, arguments: &[&str]) -> Value {
 }
 
 /// The drift, by tool and class.
-fn drift_summary(judged: &CheckOutcome) -> Vec<(String, &'static str)> {
-    let tools = judged.drift.tools.iter();
+fn drift_summary(outcome: &CheckOutcome) -> Vec<(String, &'static str)> {
+    let tools = outcome.drift.tools.iter();
     tools
         .map(|it| (it.tool().to_owned(), it.class().as_str()))
         .collect()

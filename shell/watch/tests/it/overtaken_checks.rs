@@ -29,8 +29,8 @@ impl<'k> CheckSource<'k> for OvertakenCheck<'k> {
         &mut self.listing
     }
 
-    fn review(&mut self, _pins: &Pins<'k>, judged: &mut CheckOutcome) -> Result<(), PinsError> {
-        self.attempts.push(drift_summary(judged));
+    fn review(&mut self, _pins: &Pins<'k>, outcome: &mut CheckOutcome) -> Result<(), PinsError> {
+        self.attempts.push(drift_summary(outcome));
         if let Some(tool) = self.pins.take() {
             self.bench.pin(&[tool]);
         }

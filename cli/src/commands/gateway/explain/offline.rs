@@ -9,7 +9,7 @@ use toolwarden_live_guard::{AuditLog, Clock, LiveGuard};
 use toolwarden_model::{OwnName, ServerName};
 use toolwarden_settings::{OnDrift, ServerSettings, Settings, WatchSettings};
 use toolwarden_store::{ServerKey, Store, StoredDefinition};
-use toolwarden_watch::{DEFAULT_SCOPE, INSTRUCTIONS, PendingApproval, Pins, waiting};
+use toolwarden_watch::{DEFAULT_SCOPE, INSTRUCTIONS, PendingApproval, Pins, pending_approvals};
 
 use crate::args::GatewayExplainArgs;
 use crate::commands::gateway::load::{self, print_warning};
@@ -85,7 +85,7 @@ fn tools_of(store: &Store, server: &ServerSettings) -> Result<StoredTools, CliEr
             tools.insert(OwnName::new(name.as_str()), known);
         }
     }
-    for waits in waiting(store, pins.server.as_slice())? {
+    for waits in pending_approvals(store, pins.server.as_slice())? {
         let name = waits.sighting.tool.as_str();
         match read_definition(store, waits.sighting.definition)? {
             None => tools.remove(name),

@@ -18,7 +18,7 @@ use super::confusable::ascii_lookalike;
 use super::finding::{Detector, TextFinding, Weight};
 use super::finding_collector::FindingCollector;
 use phrase::PhraseScanner;
-use rule::{InjectionRule, Pattern, TheftPart};
+use rule::{ExfiltrationRole, InjectionRule, Pattern};
 use table::RULES;
 
 /// Shorter texts cannot hold any of the patterns.
@@ -38,9 +38,9 @@ pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<TextFinding
             let message = format!("{} ({}): {}", rule.message, rule.id, quote(found.excerpt));
             notes.add(found.weight, message, found.decoded.as_deref().map(escape));
             match rule.part {
-                TheftPart::Instruction => order = order.or(Some(found.excerpt)),
-                TheftPart::Secret => prize = prize.or(Some(found.excerpt)),
-                TheftPart::Other => {}
+                ExfiltrationRole::Instruction => order = order.or(Some(found.excerpt)),
+                ExfiltrationRole::Secret => prize = prize.or(Some(found.excerpt)),
+                ExfiltrationRole::Other => {}
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) enum Pattern {
 
 /// The role of a match in data theft: an instruction together with a secret is more severe than either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TheftPart {
+pub(super) enum ExfiltrationRole {
     /// Tells the model to do something.
     Instruction,
     /// Names something worth stealing.
@@ -39,7 +39,7 @@ pub(super) struct InjectionRule {
     pub(super) id: &'static str,
     pub(super) pattern: Pattern,
     pub(super) weight: Weight,
-    pub(super) part: TheftPart,
+    pub(super) part: ExfiltrationRole,
     /// What the text does, as the start of a sentence.
     pub(super) message: &'static str,
 }

@@ -2,7 +2,7 @@
 
 use super::super::finding::Weight;
 use super::phrase::PhraseStep::{Maybe, Near, Then};
-use super::rule::{InjectionRule, Pattern, TheftPart};
+use super::rule::{ExfiltrationRole, InjectionRule, Pattern};
 
 const NOT: &[&str] = &["not", "never", "don't", "without", "avoid"];
 const TELL: &[&str] = &[
@@ -113,7 +113,7 @@ pub(super) const RULES: &[InjectionRule] = &[
         id: "send-to-address",
         pattern: Pattern::PhraseToAddress(&[Then(SEND), Near(7, SENT), Near(10, TO)]),
         weight: Weight::Medium,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to send data to another host",
     },
     InjectionRule {
@@ -135,7 +135,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Near(14, TO),
         ]),
         weight: Weight::Medium,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to send something to another host every time",
     },
     InjectionRule {
@@ -163,7 +163,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             "[system prompt]",
         ]),
         weight: Weight::Medium,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "has a tag that models take for an instruction",
     },
     InjectionRule {
@@ -178,14 +178,14 @@ pub(super) const RULES: &[InjectionRule] = &[
             "[hidden]",
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "has a tag that stresses what it holds",
     },
     InjectionRule {
         id: "hide-from-user",
         pattern: Pattern::Phrase(&[Then(NOT), Near(2, TELL), Near(8, READER)]),
         weight: Weight::Medium,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to keep something from the user",
     },
     InjectionRule {
@@ -205,7 +205,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             ),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to keep quiet about something",
     },
     InjectionRule {
@@ -228,7 +228,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Near(6, &["confirmation", "permission", "approval", "consent"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to go ahead without asking",
     },
     InjectionRule {
@@ -239,7 +239,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Near(2, INSTRUCTIONS),
         ]),
         weight: Weight::Medium,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to ignore instructions",
     },
     InjectionRule {
@@ -253,7 +253,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Near(2, &["tool", "tools"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "says what to do around the use of tools",
     },
     InjectionRule {
@@ -264,7 +264,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Near(2, &["tool", "tools"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "puts itself before other tools",
     },
     InjectionRule {
@@ -279,7 +279,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Near(8, SECRET),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to always hand over something sensitive",
     },
     InjectionRule {
@@ -297,14 +297,14 @@ pub(super) const RULES: &[InjectionRule] = &[
             ),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks to read a secret",
     },
     InjectionRule {
         id: "must-always",
         pattern: Pattern::Phrase(&[Then(&["you"]), Then(&["must"]), Then(&["always", "first"])]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "gives the model an order",
     },
     InjectionRule {
@@ -317,7 +317,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Then(&["history", "log", "transcript", "prompt"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Secret,
+        part: ExfiltrationRole::Secret,
         message: "asks for the conversation itself",
     },
     InjectionRule {
@@ -328,7 +328,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Then(&["conversation", "chat", "conversations", "prompt"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Secret,
+        part: ExfiltrationRole::Secret,
         message: "asks for the conversation itself",
     },
     InjectionRule {
@@ -341,7 +341,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Then(&["variables", "variable"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Secret,
+        part: ExfiltrationRole::Secret,
         message: "asks for the environment",
     },
     InjectionRule {
@@ -354,7 +354,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Then(&["recipient", "recipients", "user", "destination", "address"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "redirects what was asked for",
     },
     InjectionRule {
@@ -366,7 +366,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Then(&["assistant", "ai", "model", "llm", "agent"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "speaks to the model",
     },
     InjectionRule {
@@ -379,7 +379,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             Then(&["a", "an", "in", "the", "bound"]),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "gives the model another role",
     },
     InjectionRule {
@@ -394,14 +394,14 @@ pub(super) const RULES: &[InjectionRule] = &[
             "attackers",
         ])]),
         weight: Weight::Low,
-        part: TheftPart::Secret,
+        part: ExfiltrationRole::Secret,
         message: "speaks of taking data out",
     },
     InjectionRule {
         id: "blind-copy",
         pattern: Pattern::Phrase(&[Then(&["also", "always"]), Near(2, &["bcc", "cc"])]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks for a copy to a third party",
     },
     InjectionRule {
@@ -416,7 +416,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             ),
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "asks for something done in silence",
     },
     InjectionRule {
@@ -441,35 +441,35 @@ pub(super) const RULES: &[InjectionRule] = &[
             "wallet.dat",
         ]),
         weight: Weight::Low,
-        part: TheftPart::Secret,
+        part: ExfiltrationRole::Secret,
         message: "names a file with secrets",
     },
     InjectionRule {
         id: "download",
         pattern: Pattern::Phrase(&[Then(&["curl", "wget"]), Near(8, &["http", "https"])]),
         weight: Weight::Low,
-        part: TheftPart::Other,
+        part: ExfiltrationRole::Other,
         message: "has a download command",
     },
     InjectionRule {
         id: "pipe-to-shell",
         pattern: Pattern::PipeToShell,
         weight: Weight::Medium,
-        part: TheftPart::Other,
+        part: ExfiltrationRole::Other,
         message: "has a download that is carried out",
     },
     InjectionRule {
         id: "markdown-image",
         pattern: Pattern::Image,
         weight: Weight::Low,
-        part: TheftPart::Other,
+        part: ExfiltrationRole::Other,
         message: "has an image that showing the text would load",
     },
     InjectionRule {
         id: "base64",
         pattern: Pattern::Blob,
         weight: Weight::Low,
-        part: TheftPart::Other,
+        part: ExfiltrationRole::Other,
         message: "has a long run of base64",
     },
     InjectionRule {
@@ -483,7 +483,7 @@ pub(super) const RULES: &[InjectionRule] = &[
             "OVERRIDE",
         ]),
         weight: Weight::Low,
-        part: TheftPart::Instruction,
+        part: ExfiltrationRole::Instruction,
         message: "shouts at the start of a sentence",
     },
 ];

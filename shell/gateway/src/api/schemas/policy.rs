@@ -12,7 +12,7 @@ use crate::api::openapi::reference;
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("Tool", tool()),
-        ("Treatment", treatment()),
+        ("Treatment", tool_action()),
         ("Collision", collision()),
         ("Tools", tools()),
         (
@@ -42,7 +42,7 @@ fn tool() -> Value {
     ])
 }
 
-fn treatment() -> Value {
+fn tool_action() -> Value {
     let kinds = ["serve", "hide", "quarantine", "block-server"];
     object(&[
         ("kind", one_of(&kinds)),

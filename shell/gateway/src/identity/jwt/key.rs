@@ -64,11 +64,11 @@ pub(super) struct VerificationKey {
     id: Option<String>,
     /// The only algorithm it is for, if its issuer says so.
     algorithm: Option<Algorithm>,
-    material: Material,
+    material: KeyMaterial,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Material {
+enum KeyMaterial {
     Secret(Vec<u8>),
     Rsa { n: Vec<u8>, e: Vec<u8> },
     P256(Vec<u8>),
@@ -79,7 +79,7 @@ enum Material {
 impl VerificationKey {
     /// A shared secret.
     pub(super) fn from_secret(secret: &str) -> Self {
-        Self::without_id(Material::Secret(secret.as_bytes().to_vec()))
+        Self::without_id(KeyMaterial::Secret(secret.as_bytes().to_vec()))
     }
 
     /// A public key in PEM, on its own or in a certificate.
@@ -105,25 +105,25 @@ impl VerificationKey {
     pub(super) fn rsa(n: &[u8], e: &[u8]) -> Option<Self> {
         let (n, e) = (without_zeros(n), without_zeros(e));
         let usable = (256..=1024).contains(&n.len()) && (1..=4).contains(&e.len());
-        usable.then(|| Self::without_id(Material::Rsa { n, e }))
+        usable.then(|| Self::without_id(KeyMaterial::Rsa { n, e }))
     }
 
     /// A P-256 key from its uncompressed point.
     pub(super) fn p256(point: Vec<u8>) -> Option<Self> {
         let usable = point.len() == 65 && point.first() == Some(&4);
-        usable.then(|| Self::without_id(Material::P256(point)))
+        usable.then(|| Self::without_id(KeyMaterial::P256(point)))
     }
 
     /// A P-384 key from its uncompressed point.
     pub(super) fn p384(point: Vec<u8>) -> Option<Self> {
         let usable = point.len() == 97 && point.first() == Some(&4);
-        usable.then(|| Self::without_id(Material::P384(point)))
+        usable.then(|| Self::without_id(KeyMaterial::P384(point)))
     }
 
     /// An Ed25519 key.
     pub(super) fn ed25519(bytes: Vec<u8>) -> Option<Self> {
         let usable = bytes.len() == 32;
-        usable.then(|| Self::without_id(Material::Ed25519(bytes)))
+        usable.then(|| Self::without_id(KeyMaterial::Ed25519(bytes)))
     }
 
     /// The key with an id, restricted to one algorithm if one is given.
@@ -147,7 +147,7 @@ impl VerificationKey {
             return Err(AuthenticationFailure::Algorithm);
         }
         let outcome = match &self.material {
-            Material::Secret(secret) => {
+            KeyMaterial::Secret(secret) => {
                 let algorithm =
                     hmac_algorithm(algorithm).ok_or(AuthenticationFailure::Algorithm)?;
                 // A secret must be at least as long as the signature (RFC 7518, 3.2).
@@ -156,23 +156,23 @@ impl VerificationKey {
                 }
                 hmac::verify(&hmac::Key::new(algorithm, secret), message, signature)
             }
-            Material::Rsa { n, e } => {
+            KeyMaterial::Rsa { n, e } => {
                 let parameters =
                     rsa_parameters(algorithm).ok_or(AuthenticationFailure::Algorithm)?;
                 RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
-            Material::P256(point) if algorithm == Algorithm::Es256 => {
+            KeyMaterial::P256(point) if algorithm == Algorithm::Es256 => {
                 UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_FIXED, point)
                     .verify(message, signature)
             }
-            Material::P384(point) if algorithm == Algorithm::Es384 => {
+            KeyMaterial::P384(point) if algorithm == Algorithm::Es384 => {
                 UnparsedPublicKey::new(&signature::ECDSA_P384_SHA384_FIXED, point)
                     .verify(message, signature)
             }
-            Material::Ed25519(bytes) if algorithm == Algorithm::EdDsa => {
+            KeyMaterial::Ed25519(bytes) if algorithm == Algorithm::EdDsa => {
                 UnparsedPublicKey::new(&signature::ED25519, bytes).verify(message, signature)
             }
-            Material::P256(_) | Material::P384(_) | Material::Ed25519(_) => {
+            KeyMaterial::P256(_) | KeyMaterial::P384(_) | KeyMaterial::Ed25519(_) => {
                 return Err(AuthenticationFailure::Algorithm);
             }
         };
@@ -198,7 +198,7 @@ impl VerificationKey {
         key.ok_or(UnusableKey::Kind)
     }
 
-    fn without_id(material: Material) -> Self {
+    fn without_id(material: KeyMaterial) -> Self {
         Self {
             id: None,
             algorithm: None,

@@ -67,7 +67,7 @@ async fn every_cause_has_a_sentence() {
     assert_eq!(answer["server"]["lists_it"], true);
     assert!(answer["server"]["list_age"].as_f64().unwrap() < 60.0);
 
-    allowed_hosts.shop.die();
+    allowed_hosts.shop.kill();
     let mut cause = Value::Null;
     for _ in 0..200 {
         // A request must notice first that the server is down.

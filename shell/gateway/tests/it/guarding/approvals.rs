@@ -88,7 +88,7 @@ async fn a_payment_under_way_keeps_others_out_whatever_becomes_of_it() {
     let invoice = json!({"invoice": "INV-7", "amount": 12.5});
     assert!(worked(&ada.call("approve", invoice.clone()).await));
     assert_eq!(ada.tools().await, ["pay"]);
-    server.shop.hang();
+    server.shop.stop_answering();
     let lost = ada.call("pay", invoice.clone()).await;
     assert!(!worked(&lost), "{lost}");
     server.shop.recover();

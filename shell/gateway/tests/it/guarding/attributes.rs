@@ -82,7 +82,7 @@ async fn load_is_what_the_busiest_server_has_under_way() {
     assert_eq!(ada.tools().await, ["report", "plain"]);
     // The connection of the conversation is open before the server hangs.
     assert!(worked(&ada.call("plain", json!({})).await));
-    server.shop.hang();
+    server.shop.stop_answering();
     let busy = async || {
         let one = ada.call("plain", json!({}));
         let two = ada.call("plain", json!({}));

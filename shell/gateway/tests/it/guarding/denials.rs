@@ -142,7 +142,7 @@ async fn a_server_that_is_away() {
         let gateway = TestGateway::before_with(&[("s", &server)], json!({"denials": form})).await;
         let agent = crate::support::Agent::of(Era::Handshake, &gateway.url, "{}").await;
         assert!(super::worked(&agent.call("s__echo", json!({})).await));
-        server.die();
+        server.kill();
         let answer = agent.call("s__echo", json!({})).await;
         let rows = rows(&gateway.gateway);
         assert_eq!(rows.last().unwrap().word(), "outcome failed");

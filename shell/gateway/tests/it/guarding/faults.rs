@@ -353,7 +353,7 @@ async fn ten_thousand_tools() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_server_delays_no_other() {
     let (hung, good) = (shop_of(Era::Handshake), shop_of(Era::Stateless));
-    hung.shop.hang();
+    hung.shop.stop_answering();
     let gateway = TestGateway::start(&json!({"servers": {
         "hung": at_with(&hung, json!({"timeouts": {"list": "300ms", "start": "30s"}})),
         "good": at_with(&good, json!({})),
@@ -377,7 +377,7 @@ async fn a_hanging_server_delays_no_other() {
     })
     .await;
     // Once it has been listed, the last list is shown while it hangs again.
-    hung.shop.hang();
+    hung.shop.stop_answering();
     assert_eq!(agent.tools().await.len(), 14);
     hung.shop.recover();
     gateway.stop().await;

@@ -591,7 +591,7 @@ async fn the_decision_is_written_before_the_request_leaves() {
     let read = json!({"uri": "orders://today"});
     assert!(worked(&agent.ask("resources/read", read.clone()).await));
     let before = rows(&gateway.gateway).len();
-    server.shop.hang();
+    server.shop.stop_answering();
     let store = gateway.gateway.settings().store.clone();
     let look = async {
         until("it is written", || rows_in(&store).len() > before).await;

@@ -90,7 +90,7 @@ async fn the_decision_is_written_before_the_call_leaves() {
     // The first call of a session lists what the session is offered.
     assert!(worked(&agent.call("s__echo", json!({})).await));
     let before = rows(&gateway.gateway).len();
-    server.shop.hang();
+    server.shop.stop_answering();
     let call = agent.call("s__echo", json!({"n": 1}));
     let store = gateway.gateway.settings().store.clone();
     let look = async {
@@ -169,7 +169,7 @@ async fn a_call_whose_connection_breaks_is_abandoned() {
         let gateway = TestGateway::before(&[("s", &server)]).await;
         let agent = Agent::of(agents, &gateway.url, "{}").await;
         assert!(worked(&agent.call("s__echo", json!({})).await));
-        server.shop.hang();
+        server.shop.stop_answering();
         let call = agent.call("s__echo", json!({}));
         let gone = tokio::time::timeout(Duration::from_millis(300), call).await;
         assert!(gone.is_err());

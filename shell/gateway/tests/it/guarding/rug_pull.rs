@@ -157,9 +157,9 @@ async fn by_the_clock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn over_a_restart_of_the_server() {
     let pulled = start(Era::Handshake, Era::Handshake, json!({})).await;
-    pulled.server.die();
+    pulled.server.kill();
     pulled.server.shop.drift();
-    pulled.server.revive().unwrap();
+    pulled.server.restart().unwrap();
     let calls = pulled.calls();
     until_async("it is withheld", async || {
         let answer = pulled.agent.call(REFUND, refund()).await;
@@ -177,9 +177,9 @@ async fn over_a_restart_of_a_stateless_server() {
     let pulled = start(Era::Handshake, Era::Stateless, json!({})).await;
     let shop = &pulled.server.shop;
     until("the gateway listens", || shop.listeners() > 0).await;
-    pulled.server.die();
+    pulled.server.kill();
     shop.drift();
-    pulled.server.revive().unwrap();
+    pulled.server.restart().unwrap();
     until_async("it is withheld", async || !pulled.sees().await).await;
     pulled.stays_refused_until_approved().await;
 }

@@ -101,7 +101,7 @@ async fn an_empty_list_says_why() {
     gateway.stop().await;
 
     let gone = shop_of(Era::Handshake);
-    gone.die();
+    gone.kill();
     let gateway = TestGateway::before(&[("gone", &gone)]).await;
     let agent = Agent::stateless(&gateway.url, &json!({}));
     let list = agent.result("tools/list", json!({})).await;

@@ -45,8 +45,8 @@ async fn a_server_that_is_away_takes_nothing_from_the_others() {
         shop_of(Era::Handshake),
         shop_of(Era::Stateless),
     );
-    dead.die();
-    hung.shop.hang();
+    dead.kill();
+    hung.shop.stop_answering();
     let mut hanging = at(&hung);
     hanging["timeouts"] = json!({"list": "300ms", "start": "500ms", "request": "500ms"});
     let servers = json!({
@@ -75,7 +75,7 @@ async fn a_server_that_is_away_takes_nothing_from_the_others() {
         began.elapsed()
     );
     // They recover on their own.
-    dead.revive().unwrap();
+    dead.restart().unwrap();
     hung.shop.recover();
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
     until_async("all servers are listed", async || {
@@ -91,7 +91,7 @@ async fn a_server_that_dies_later_is_listed_as_it_was_and_refused() {
     let gateway = TestGateway::before(&[("good", &good), ("shop", &shop)]).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
     assert_eq!(agent.tools().await.len(), 14);
-    shop.die();
+    shop.kill();
     let failed = agent.call("shop__echo", json!({})).await;
     assert_eq!(failed["result"]["isError"], true, "{failed}");
     let text = failed["result"]["content"][0]["text"].as_str().unwrap();
@@ -99,7 +99,7 @@ async fn a_server_that_dies_later_is_listed_as_it_was_and_refused() {
     assert_eq!(agent.tools().await.len(), 14);
     let answer = agent.call("good__echo", json!({})).await;
     assert_eq!(answer["result"]["content"][0]["text"], "echo");
-    shop.revive().unwrap();
+    shop.restart().unwrap();
     until_async("it answers again", async || {
         let answer = agent.call("shop__echo", json!({})).await;
         answer["result"]["content"][0]["text"] == "echo"
@@ -117,7 +117,7 @@ async fn a_hung_call_ends_in_time() {
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
     assert_eq!(agent.tools().await.len(), 7);
     agent.call("shop__echo", json!({})).await;
-    shop.shop.hang();
+    shop.shop.stop_answering();
     let failed = agent.call("shop__echo", json!({})).await;
     assert_eq!(
         failed["result"]["_meta"]["toolwarden/denial"]["code"], "timeout",

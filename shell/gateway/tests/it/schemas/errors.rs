@@ -82,7 +82,7 @@ async fn servers_that_are_away_are_valid_errors() {
             for method in ["tools/list", "prompts/list", "resources/list"] {
                 sheet.ask(&agent, method, method, json!({})).await;
             }
-            shop.die();
+            shop.kill();
             let prompt =
                 json!({"name": "shop__refund_letter", "arguments": {"order_id": "A-1001"}});
             let reference = json!({"ref": {"type": "ref/prompt", "name": "shop__refund_letter"},

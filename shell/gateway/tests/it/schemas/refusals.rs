@@ -112,7 +112,7 @@ async fn refused_calls_are_valid_in_every_revision_and_form() {
                 assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 5);
                 let once = sheet.call(&agent, "seldom", json!({})).await;
                 assert_eq!(once["result"]["isError"], Value::Null, "{once}");
-                place.away.die();
+                place.away.kill();
                 for (tool, arguments, code) in cases() {
                     let answer = sheet.call(&agent, tool, arguments).await;
                     let typed = answer["result"].get("resultType").is_some();

@@ -18,7 +18,7 @@ async fn a_server_that_hangs_is_waited_for_once() {
     .await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
     assert_eq!(agent.tools().await.len(), 14);
-    hanging.shop.hang();
+    hanging.shop.stop_answering();
     for shop in [&well, &hanging] {
         shop.shop.notify_list_changed();
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use toolwarden_guard::Durability;
 use toolwarden_guard::audit::RecordContent;
-use toolwarden_live_guard::audit::{AuditError, AuditOptions, AuditWriter, Recordable};
+use toolwarden_live_guard::audit::{AuditError, AuditOptions, AuditWriter, IntoRecord};
 
 use super::{content, log, verified};
 
@@ -24,7 +24,7 @@ fn wait_until(what: impl Fn() -> bool) {
 /// An entry that becomes a record only when the test sends its content.
 struct BlockingRecord(mpsc::Receiver<RecordContent>);
 
-impl Recordable for BlockingRecord {
+impl IntoRecord for BlockingRecord {
     fn content(self) -> RecordContent {
         self.0.recv().unwrap()
     }
@@ -163,7 +163,7 @@ fn a_file_that_was_moved_is_not_written() {
 /// An entry whose conversion panics.
 struct Broken;
 
-impl Recordable for Broken {
+impl IntoRecord for Broken {
     fn content(self) -> RecordContent {
         std::panic::resume_unwind(Box::new("no content"))
     }

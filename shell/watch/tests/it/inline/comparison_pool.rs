@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwarden_drift::ChangeClass;
 use toolwarden_settings::WatchSettings;
 use toolwarden_watch::ApprovalSelection;
-use toolwarden_watch::inline::{ApprovalRequest, InlineOptions, InlineWatch, SeenList};
+use toolwarden_watch::inline::{ApprovalRequest, InlineOptions, InlineWatch, ReceivedList};
 
 use super::{Gate, quick, run, tool};
 
@@ -20,8 +20,8 @@ fn hostile(name: &str, end: &str) -> Value {
         "a": {"type": "string", "allOf": patterns.collect::<Vec<_>>()}}}})
 }
 
-fn observed_list_of(gate: &Gate, server: &str, tools: &[Value]) -> SeenList {
-    SeenList {
+fn observed_list_of(gate: &Gate, server: &str, tools: &[Value]) -> ReceivedList {
+    ReceivedList {
         server: server.to_owned(),
         ..gate.seen(tools)
     }
@@ -50,8 +50,8 @@ fn a_comparison_without_an_answer_in_time_quarantines() {
             .check(&[hostile("find", "c"), tool("send", "Sends.")])
             .await;
         assert!(start.elapsed() < PROMPT, "{:?}", start.elapsed());
-        assert!(!checked.treatments["find"].is_served());
-        assert!(checked.treatments["send"].is_served());
+        assert!(!checked.tool_actions["find"].is_served());
+        assert!(checked.tool_actions["send"].is_served());
         let classes: Vec<ChangeClass> = checked.changes.iter().map(|it| it.class).collect();
         assert_eq!(classes, [ChangeClass::Unknown]);
     });
@@ -74,7 +74,7 @@ fn all_tools_of_a_list_share_a_limit() {
         let checked = gate.check(&list("c")).await;
         // One after the other they would take most of a minute.
         assert!(start.elapsed() < PROMPT, "{:?}", start.elapsed());
-        assert!(checked.treatments.values().all(|it| !it.is_served()));
+        assert!(checked.tool_actions.values().all(|it| !it.is_served()));
     });
 }
 
@@ -121,21 +121,21 @@ fn others_are_answered_while_a_server_is_compared() {
         };
         let approved = gate.watch.approve(approving).await.unwrap();
         assert_eq!(approved.len(), 1);
-        let waiting = gate
+        let pending_approvals = gate
             .watch
             .pending_approvals(Some("shop".to_owned()))
             .await
             .unwrap();
-        assert_eq!(waiting.len(), 0);
+        assert_eq!(pending_approvals.len(), 0);
         let served = gate
             .watch
             .check(observed_list_of(&gate, "shop", &changed))
             .await
             .unwrap();
-        assert!(served.treatments["send"].is_served());
+        assert!(served.tool_actions["send"].is_served());
         assert!(!comparing.is_finished(), "the comparison was to be slow");
         let compared = comparing.await.unwrap();
-        assert!(!compared.treatments["find"].is_served());
+        assert!(!compared.tool_actions["find"].is_served());
     });
 }
 
@@ -165,7 +165,7 @@ fn after_a_restart_a_healthy_server_is_answered_at_once() {
             .check(observed_list_of(&gate, "shop", &shop))
             .await
             .unwrap();
-        assert!(checked.treatments["send"].is_served());
+        assert!(checked.tool_actions["send"].is_served());
         assert!(!comparing.is_finished(), "the comparison was to be slow");
         comparing.await.unwrap();
     });
@@ -195,7 +195,7 @@ fn an_approval_while_a_list_is_compared_counts() {
         };
         gate.watch.approve(approving).await.unwrap();
         let compared = comparing.await.unwrap();
-        assert!(compared.treatments["send"].is_served());
-        assert!(!compared.treatments["find"].is_served());
+        assert!(compared.tool_actions["send"].is_served());
+        assert!(!compared.tool_actions["find"].is_served());
     });
 }

@@ -7,16 +7,16 @@ use toolwarden_drift::ChangeClass;
 use toolwarden_settings::{OnDrift, WatchSettings};
 use toolwarden_store::{AlertStatus, Approval, Store};
 use toolwarden_watch::inline::{
-    ApprovalRequest, InlineOptions, InlineWatch, SeenList, Treatment, WatchError,
+    ApprovalRequest, InlineOptions, InlineWatch, ReceivedList, ToolAction, WatchError,
 };
 use toolwarden_watch::{ApprovalSelection, ApprovedItem, approve, json_documents};
 
 use super::{Gate, quick, raw, run, tool};
 
-fn served(names: &[&str]) -> BTreeMap<String, Treatment> {
+fn served(names: &[&str]) -> BTreeMap<String, ToolAction> {
     let names = names
         .iter()
-        .map(|name| ((*name).to_owned(), Treatment::Serve));
+        .map(|name| ((*name).to_owned(), ToolAction::Serve));
     names.collect()
 }
 
@@ -34,7 +34,7 @@ fn first_seen_tools_are_pinned_and_the_list_is_sealed() {
         let first = gate
             .check(&[tool("send", "Sends."), tool("list", "Lists.")])
             .await;
-        assert_eq!(first.treatments, served(&["list", "send"]));
+        assert_eq!(first.tool_actions, served(&["list", "send"]));
         assert_eq!(first.registered, ["send", "list"]);
         assert_eq!(first.changes, []);
         let later = gate
@@ -52,12 +52,12 @@ fn first_seen_tools_are_pinned_and_the_list_is_sealed() {
         let mut expected = served(&["list", "send"]);
         expected.insert(
             "new".to_owned(),
-            Treatment::Quarantine {
+            ToolAction::Quarantine {
                 why: "it does not match its pin (added): the tool is new".to_owned(),
                 alert: summary.alert.clone(),
             },
         );
-        assert_eq!(later.treatments, expected);
+        assert_eq!(later.tool_actions, expected);
         assert!(summary.is_new && summary.alert.is_some());
         let servers = gate.watch.servers().await.unwrap();
         let told: Vec<_> = servers
@@ -67,7 +67,7 @@ fn first_seen_tools_are_pinned_and_the_list_is_sealed() {
                     it.server.key.name.as_str(),
                     it.server.sealed,
                     it.pinned,
-                    it.waiting,
+                    it.pending_approvals,
                     it.open_alerts,
                 )
             })
@@ -88,7 +88,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
         )];
         let withheld = gate.check(&changed).await;
         let alert = withheld.changes.first().unwrap().alert.clone().unwrap();
-        assert!(!withheld.treatments["send"].is_served());
+        assert!(!withheld.tool_actions["send"].is_served());
         let notice = notices.recv().await.unwrap();
         assert_eq!(
             (
@@ -100,17 +100,20 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
             (alert.as_str(), "mail", "send", ChangeClass::Trust)
         );
         let back = gate.check(&[tool("send", "Sends.")]).await;
-        assert_eq!(back.treatments, served(&["send"]));
+        assert_eq!(back.tool_actions, served(&["send"]));
         let closed = gate.watch.alert(alert.clone()).await.unwrap().unwrap();
         assert_eq!(closed.status, AlertStatus::Closed);
 
         gate.check(&changed).await;
-        let waiting = gate
+        let pending_approvals = gate
             .watch
             .pending_approvals(Some("mail".to_owned()))
             .await
             .unwrap();
-        let changes: Vec<_> = waiting.iter().flat_map(|it| &it.changes).collect();
+        let changes: Vec<_> = pending_approvals
+            .iter()
+            .flat_map(|it| &it.changes)
+            .collect();
         assert_eq!(
             changes
                 .iter()
@@ -134,7 +137,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
             tool: "send".to_owned(),
         };
         assert_eq!(approved, [expected]);
-        assert_eq!(gate.check(&changed).await.treatments, served(&["send"]));
+        assert_eq!(gate.check(&changed).await.tool_actions, served(&["send"]));
         let history = gate
             .watch
             .history("mail".to_owned(), "send".to_owned())
@@ -163,7 +166,7 @@ fn an_approval_of_another_process_is_noticed() {
         gate.check(&[tool("send", "Sends.")]).await;
         let changed = [tool("send", "Sends to everybody.")];
         let mut revisions = gate.watch.revisions();
-        assert!(!gate.check(&changed).await.treatments["send"].is_served());
+        assert!(!gate.check(&changed).await.tool_actions["send"].is_served());
         revisions.mark_unchanged();
 
         let other = Store::open(&gate.store()).unwrap();
@@ -180,7 +183,7 @@ fn an_approval_of_another_process_is_noticed() {
         )
         .unwrap();
         revisions.changed().await.unwrap();
-        assert_eq!(gate.check(&changed).await.treatments, served(&["send"]));
+        assert_eq!(gate.check(&changed).await.tool_actions, served(&["send"]));
     });
 }
 
@@ -193,7 +196,7 @@ fn writes_of_others_that_pin_nothing_are_no_revision() {
         gate.check(&tools).await;
         let mut revisions = gate.watch.revisions();
         revisions.mark_unchanged();
-        let judged = gate.watch.counters().lists_checked();
+        let outcome = gate.watch.counters().lists_checked();
         let other = rusqlite::Connection::open(gate.store()).unwrap();
         other
             .execute("INSERT INTO setting VALUES ('else', x'00')", [])
@@ -201,7 +204,7 @@ fn writes_of_others_that_pin_nothing_are_no_revision() {
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(!revisions.has_changed().unwrap());
         gate.check(&tools).await;
-        assert_eq!(gate.watch.counters().lists_checked(), judged);
+        assert_eq!(gate.watch.counters().lists_checked(), outcome);
     });
 }
 
@@ -274,7 +277,7 @@ fn changed_settings_bypass_the_cache() {
             gate.settings = Arc::new(settings);
             let checked = gate.check(&changed).await;
             assert_eq!(
-                checked.treatments["send"].is_served(),
+                checked.tool_actions["send"].is_served(),
                 is_served,
                 "{measure:?}"
             );
@@ -290,17 +293,17 @@ fn removed_tools_are_reported_only_for_complete_lists() {
         let gate = Gate::new();
         gate.check(&[tool("send", "Sends."), tool("list", "Lists.")])
             .await;
-        let part = SeenList {
+        let part = ReceivedList {
             is_complete: false,
             ..gate.seen(&[tool("send", "Sends.")])
         };
         let checked = gate.watch.check(part).await.unwrap();
         assert_eq!(
-            (checked.treatments.clone(), checked.changes.len()),
+            (checked.tool_actions.clone(), checked.changes.len()),
             (served(&["send"]), 0)
         );
         let checked = gate.check(&[tool("send", "Sends.")]).await;
-        assert_eq!(checked.treatments, served(&["send"]));
+        assert_eq!(checked.tool_actions, served(&["send"]));
         let told: Vec<_> = checked
             .changes
             .iter()
@@ -322,9 +325,9 @@ fn two_tools_of_one_name_are_both_withheld() {
         ];
         for round in 0..2 {
             let checked = gate.check(&doubled).await;
-            assert!(checked.treatments["list"].is_served(), "{round}");
-            let Treatment::Quarantine { why, alert } = &checked.treatments["send"] else {
-                panic!("{:?}", checked.treatments);
+            assert!(checked.tool_actions["list"].is_served(), "{round}");
+            let ToolAction::Quarantine { why, alert } = &checked.tool_actions["send"] else {
+                panic!("{:?}", checked.tool_actions);
             };
             assert_eq!(why, "two tools of the list have this name");
             assert!(alert.is_some(), "{round}");
@@ -334,7 +337,7 @@ fn two_tools_of_one_name_are_both_withheld() {
         gate.check(&[tool("send", "Sends.")]).await;
         for second in [tool("send", "Sends else."), tool("send", "Sends.")] {
             let checked = gate.check(&[tool("send", "Sends."), second]).await;
-            assert!(!checked.treatments["send"].is_served());
+            assert!(!checked.tool_actions["send"].is_served());
         }
     });
 }
@@ -360,7 +363,7 @@ fn what_two_parsers_may_read_differently_is_withheld() {
         let mut seen = gate.seen(&[tool("fine", "Is."), tool("good", "Is.")]);
         seen.tools.extend(odd.iter().map(|text| raw(text)));
         let checked = gate.watch.check(seen).await.unwrap();
-        let is_served = |name: &str| checked.treatments.get(name).map(Treatment::is_served);
+        let is_served = |name: &str| checked.tool_actions.get(name).map(ToolAction::is_served);
         let names = ["fine", "good", "a", "b", "c", "deep", "inner"];
         assert_eq!(
             names.map(is_served),
@@ -392,8 +395,8 @@ fn text_that_speaks_against_a_new_tool_keeps_it_from_being_pinned() {
         ];
         for round in 0..2 {
             let checked = gate.check(&tools).await;
-            assert!(checked.treatments["send"].is_served(), "{round}");
-            assert!(!checked.treatments["bad"].is_served(), "{round}");
+            assert!(checked.tool_actions["send"].is_served(), "{round}");
+            assert!(!checked.tool_actions["bad"].is_served(), "{round}");
             let found: Vec<_> = checked
                 .findings
                 .iter()
@@ -408,7 +411,7 @@ fn text_that_speaks_against_a_new_tool_keeps_it_from_being_pinned() {
         };
         gate.watch.approve(approving).await.unwrap();
         assert_eq!(
-            gate.check(&tools).await.treatments,
+            gate.check(&tools).await.tool_actions,
             served(&["bad", "send"])
         );
 
@@ -419,7 +422,7 @@ fn text_that_speaks_against_a_new_tool_keeps_it_from_being_pinned() {
         };
         let gate = Gate::with(quick(), settings);
         let checked = gate.check(&tools).await;
-        assert_eq!(checked.treatments, served(&["bad", "send"]));
+        assert_eq!(checked.tool_actions, served(&["bad", "send"]));
         assert_eq!(checked.findings.len(), 1);
     });
 }
@@ -428,17 +431,17 @@ fn text_that_speaks_against_a_new_tool_keeps_it_from_being_pinned() {
 fn instructions_are_watched_like_a_description() {
     run(async {
         let gate = Gate::new();
-        let with = |text: &str| SeenList {
+        let with = |text: &str| ReceivedList {
             instructions: Some(text.to_owned()),
             ..gate.seen(&[tool("send", "Sends.")])
         };
         let first = gate.watch.check(with("Be brief.")).await.unwrap();
         assert_eq!(
-            (&first.treatments, &first.instructions),
-            (&served(&["send"]), &Treatment::Serve)
+            (&first.tool_actions, &first.instructions),
+            (&served(&["send"]), &ToolAction::Serve)
         );
         let changed = gate.watch.check(with("Be verbose.")).await.unwrap();
-        assert_eq!(changed.treatments, served(&["send"]));
+        assert_eq!(changed.tool_actions, served(&["send"]));
         assert!(!changed.instructions.is_served());
         let baselines = gate.watch.baselines("mail".to_owned()).await.unwrap();
         let names: Vec<_> = baselines.iter().map(|it| it.tool.as_str()).collect();
@@ -456,7 +459,7 @@ fn pins_outlive_the_watch() {
             .check(gate.seen(&[tool("send", "Else.")]))
             .await
             .unwrap();
-        assert!(!checked.treatments["send"].is_served());
+        assert!(!checked.tool_actions["send"].is_served());
     });
 }
 
@@ -502,12 +505,12 @@ fn pending_changes_have_place_class_and_witness() {
         let mut changed = tool("send", "Sends.");
         changed["inputSchema"]["required"] = json!(["to"]);
         let checked = gate.check(&[changed]).await;
-        let waiting = gate
+        let pending_approvals = gate
             .watch
             .pending_approvals(Some("mail".to_owned()))
             .await
             .unwrap();
-        let told = json_documents::waiting(&waiting[0]);
+        let told = json_documents::pending_approval(&pending_approvals[0]);
         let change = &told["changes"][0];
         assert_eq!(
             json!([
@@ -572,7 +575,7 @@ fn clients_with_made_up_capabilities_do_not_shut_others_out() {
         let gate = Gate::new();
         gate.check(&[tool("send", "Sends.")]).await;
         let of_variant = async |variant: &str| {
-            let seen = SeenList {
+            let seen = ReceivedList {
                 variant: Some(variant.into()),
                 ..gate.seen(&[tool("ask", "Asks.")])
             };

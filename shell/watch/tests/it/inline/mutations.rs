@@ -46,7 +46,7 @@ fn every_mutation_raises_an_alert_and_is_withheld_as_the_settings_say() {
             assert!(change.is_new, "{}: {change:?}", case.name);
             let is_served = gate.settings.on_drift[&change.class] == OnDrift::Serve;
             assert_eq!(
-                checked.treatments[name].is_served(),
+                checked.tool_actions[name].is_served(),
                 is_served,
                 "{}",
                 case.name
@@ -54,7 +54,7 @@ fn every_mutation_raises_an_alert_and_is_withheld_as_the_settings_say() {
 
             gate.settings = Arc::new(strict.clone());
             assert!(
-                !gate.check(changed).await.treatments[name].is_served(),
+                !gate.check(changed).await.tool_actions[name].is_served(),
                 "{}",
                 case.name
             );
@@ -68,7 +68,7 @@ fn every_mutation_raises_an_alert_and_is_withheld_as_the_settings_say() {
             };
             gate.watch.approve(approving).await.unwrap();
             assert!(
-                gate.check(changed).await.treatments[name].is_served(),
+                gate.check(changed).await.tool_actions[name].is_served(),
                 "{}",
                 case.name
             );

@@ -6,7 +6,7 @@ use toolwarden_drift::{ChangeClass, ToolwatchChangeType};
 use toolwarden_live_guard::{Clock, ManualClock};
 use toolwarden_settings::WatchSettings;
 use toolwarden_store::{AlertFilter, BaselineOrigin};
-use toolwarden_watch::inline::{InlineOptions, Treatment};
+use toolwarden_watch::inline::{InlineOptions, ToolAction};
 
 use super::{Gate, quick, run, tool};
 
@@ -58,11 +58,11 @@ fn results_are_learned_and_drift_of_them_raises_an_alert() {
         );
         // Results do not withhold a tool; their approval is pending separately.
         assert_eq!(
-            gate.check(&tools).await.treatments["send"],
-            Treatment::Serve
+            gate.check(&tools).await.tool_actions["send"],
+            ToolAction::Serve
         );
-        let waiting = gate.watch.pending_approvals(None).await.unwrap();
-        let told: Vec<_> = waiting
+        let pending_approvals = gate.watch.pending_approvals(None).await.unwrap();
+        let told: Vec<_> = pending_approvals
             .iter()
             .map(|it| (it.sighting.tool.as_str(), it.results.is_empty()))
             .collect();
@@ -84,17 +84,17 @@ fn results_of_a_drifted_tool_leave_its_alert_open() {
         gate.check(&[tool("send", "Sends.")]).await;
         let changed = [tool("send", "Sends to all.")];
         assert_eq!(
-            gate.check(&changed).await.treatments["send"],
-            Treatment::Serve
+            gate.check(&changed).await.tool_actions["send"],
+            ToolAction::Serve
         );
         for index in 0..20 {
             gate.watch
                 .observe_result("mail", "send", result(&json!({"id": index})));
         }
         gate.watch.flush().await.unwrap();
-        let waiting = gate.watch.pending_approvals(None).await.unwrap();
+        let pending_approvals = gate.watch.pending_approvals(None).await.unwrap();
         assert_eq!(
-            waiting
+            pending_approvals
                 .iter()
                 .map(|it| it.changes.len())
                 .collect::<Vec<_>>(),
