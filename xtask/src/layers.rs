@@ -24,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "toolwarden-model",
             "toolwarden-canon",
+            "toolwarden-schema",
             "toolwarden-trials",
             "toolwarden-files",
             "toolwarden-http",

@@ -6,6 +6,7 @@
 mod backtracking_patterns;
 mod base_url;
 mod contract_file;
+mod prices;
 mod probe_file;
 mod probe_target;
 mod provider;
@@ -18,6 +19,7 @@ mod exchange;
 pub mod replay;
 mod reply_observer;
 mod run;
+mod suite_draft;
 
 pub use base_url::InvalidBaseUrl;
 pub use contract_file::ContractFile;
@@ -26,6 +28,7 @@ pub use dialect::{
     families, probe_dialect,
 };
 pub use exchange::{Exchange, SentRequest};
+pub use prices::{InvalidPrices, ModelPrice, PriceTable};
 pub use probe_file::{ProbeFileError, ProbeFileProblem};
 pub use probe_target::{MissingSecret, ProbeTarget};
 pub use provider::{
@@ -37,4 +40,5 @@ pub use run::{
     RunProgress, RunSettings, SuiteRun, TrialKey, run_fixture, run_suite, run_suite_until,
 };
 pub use secret::{ApiKey, Redactor};
-pub use suite::{ProbeCase, ProbeSampling, ProbeSuite};
+pub use suite::{ProbeCase, ProbeSampling, ProbeSuite, ProbeTurn};
+pub use suite_draft::{CallExample, SuiteDraft, draft_suite, infer_tools};

@@ -81,6 +81,11 @@ pub enum ProbeFileProblem {
     /// Calls are expected in a case that expects none.
     #[error("`expect: no_call` and `calls` exclude each other")]
     CallsOfNoCall,
+    /// A turn follows an answer without calls.
+    #[error(
+        "`expect: no_call` and a following turn exclude each other: there is no call to answer"
+    )]
+    TurnsOfNoCall,
     /// The probe itself sets this member of the request.
     #[error("`{key}` is set by the probe and cannot be an extra")]
     Reserved {

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 use toolwarden_model::reply::StreamMode;
 
-use super::messages::{self, CaseMessage, ContentPart};
+use super::messages::{self, CaseMessage, ContentPart, MessageCall};
 use super::tools::{EmittedTools, ToolChoice};
 use super::{ModelRequest, insert_some};
 
@@ -25,10 +25,7 @@ pub(super) fn body(
             CaseMessage::User(parts) => say("user", parts.into_iter().map(part).collect()),
             CaseMessage::Assistant { text, calls } => {
                 let text = (!text.is_empty()).then(|| json!({ "text": text }));
-                let calls: Vec<Value> = calls
-                    .iter()
-                    .map(|it| json!({"functionCall": {"name": it.name, "args": it.object(notes)}}))
-                    .collect();
+                let calls: Vec<Value> = calls.iter().map(|it| function_call(it, notes)).collect();
                 say("model", text.into_iter().chain(calls).collect());
             }
             CaseMessage::Tool { id, name, text } => {
@@ -87,6 +84,15 @@ fn path(ask: &ModelRequest<'_>) -> String {
         StreamMode::Stream => "streamGenerateContent?alt=sse",
     };
     format!("/models/{model}:{method}")
+}
+
+fn function_call(call: &MessageCall, notes: &mut Vec<String>) -> Value {
+    let mut part = Object::new();
+    let function = json!({"name": call.name, "args": call.object(notes)});
+    insert_some(&mut part, "functionCall", Some(function));
+    let signature = call.signature.as_ref().map(|it| json!(it));
+    insert_some(&mut part, "thoughtSignature", signature);
+    Value::Object(part)
 }
 
 fn part(part: ContentPart) -> Value {

@@ -39,6 +39,8 @@ pub(super) struct MessageCall {
     pub(super) name: String,
     /// The arguments, as sent.
     pub(super) arguments: Option<Value>,
+    /// What Gemini signed the call with.
+    pub(super) signature: Option<String>,
 }
 
 impl MessageCall {
@@ -131,6 +133,9 @@ fn calls(
             id: string(call, "id").unwrap_or_default(),
             name: tools.name(&name).to_owned(),
             arguments: function.and_then(|it| it.get("arguments")).cloned(),
+            signature: call
+                .pointer("/extra_content/google")
+                .and_then(|it| string(it, "thought_signature")),
         });
     }
     found

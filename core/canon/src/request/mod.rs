@@ -5,6 +5,7 @@
 
 mod anthropic;
 mod chat;
+mod follow_up;
 mod gemini;
 mod messages;
 mod responses;
@@ -17,6 +18,8 @@ use toolwarden_model::reply::{StreamMode, WireApi};
 
 use crate::RenamedTool;
 use tools::EmittedTools;
+
+pub use follow_up::{reply_message, result_messages};
 
 /// A request to a model, before it is written for a wire API.
 #[derive(Clone, Copy, Debug)]

@@ -96,6 +96,7 @@ impl DialectProbe {
             mode: StreamMode::Nonstream,
             repetition: 0,
             request: Arc::new(self.request_body(family, &tool, tool_choice)),
+            conversation: None,
         };
         let named = Tool {
             name: family.name.to_owned(),

@@ -1,11 +1,13 @@
 //! Runs a suite against providers: all at once, each with its own concurrency and retries.
 
+mod conversation;
 mod measure;
 mod plan;
 mod retry;
 mod token_budget;
 mod trial_runner;
 
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::num::NonZeroU32;
 use std::pin::pin;
@@ -286,31 +288,63 @@ fn collect_run(run: (Provider, Vec<PlannedTrial>, Vec<Option<TrialOutcome>>)) ->
     rows.sort_by_key(|(planned, _)| (planned.case_index, planned.mode, planned.repetition));
     let mut trials = Vec::new();
     let mut exchanges = Vec::new();
+    let mut later_turns = BTreeSet::new();
     for (planned, outcome) in rows {
+        let names = planned.conversation.iter().flat_map(|it| it.turn_names());
+        later_turns.extend(names.map(|name| (name.to_owned(), planned.mode)));
         let outcome = outcome.unwrap_or_else(|| {
             let reason = "the deadline of the run or an internal error stopped this trial";
             TrialOutcome::not_run(reason.to_owned())
         });
-        let key = |attempt| TrialKey {
-            case: planned.case.clone(),
-            mode: planned.mode,
-            repetition: planned.repetition,
-            attempt,
-        };
-        exchanges.extend((1..).map(key).zip(outcome.exchanges));
-        trials.push(Trial {
-            case: planned.case.clone(),
-            mode: planned.mode,
-            repetition: planned.repetition,
-            outcome: outcome.measured,
-            attempts: outcome.attempts,
-            latency_ms: outcome.latency_ms,
-            first_event_ms: outcome.first_event_ms,
-        });
+        let mut turns = vec![(planned.case.clone(), outcome)];
+        if let Some((_, first)) = turns.first_mut() {
+            let later = std::mem::take(&mut first.later_turns);
+            turns.extend(later);
+        }
+        for (case, outcome) in turns {
+            let key = |attempt| TrialKey {
+                case: case.clone(),
+                mode: planned.mode,
+                repetition: planned.repetition,
+                attempt,
+            };
+            exchanges.extend((1..).map(key).zip(outcome.exchanges));
+            trials.push(Trial {
+                case: case.clone(),
+                mode: planned.mode,
+                repetition: planned.repetition,
+                outcome: outcome.measured,
+                attempts: outcome.attempts,
+                latency_ms: outcome.latency_ms,
+                first_event_ms: outcome.first_event_ms,
+            });
+        }
     }
+    let reached = |name: &str, mode: StreamMode| {
+        let mut trials = trials.iter();
+        trials.any(|it: &Trial| it.case == name && it.mode == mode)
+    };
+    later_turns.retain(|(name, mode)| !reached(name, *mode));
+    trials.extend(later_turns.into_iter().map(unreached_turn));
     SuiteRun {
         provider,
         trials,
         exchanges,
+    }
+}
+
+/// A turn that no reply reached. Without this trial, it would be missing from the result as if the suite
+/// did not have it.
+fn unreached_turn((case, mode): (String, StreamMode)) -> Trial {
+    let detail = "no reply of the turn before called a tool that this turn has a result for";
+    let outcome = TrialOutcome::not_run(detail.to_owned());
+    Trial {
+        case,
+        mode,
+        repetition: 0,
+        outcome: outcome.measured,
+        attempts: 0,
+        latency_ms: None,
+        first_event_ms: None,
     }
 }

@@ -6,6 +6,7 @@ use toolwarden_model::json::Object;
 use toolwarden_model::reply::StreamMode;
 
 use super::RunSettings;
+use super::conversation::Conversation;
 use crate::provider::Provider;
 use crate::suite::{ProbeCase, ProbeSuite};
 
@@ -17,6 +18,8 @@ pub(crate) struct PlannedTrial {
     pub(crate) mode: StreamMode,
     pub(crate) repetition: u32,
     pub(crate) request: Arc<RequestBody>,
+    /// What follows the reply, if the case has several turns.
+    pub(crate) conversation: Option<Arc<Conversation>>,
 }
 
 /// The trials of a suite. Each case runs once before any is repeated, so that a run that ends early
@@ -36,6 +39,7 @@ pub(crate) fn plan_trials(
                 mode: *mode,
                 repetition: 0,
                 request: Arc::new(request_body(provider, suite, case, *mode)),
+                conversation: Conversation::of(provider, suite, case, *mode).map(Arc::new),
             });
         }
     }
@@ -56,11 +60,6 @@ fn request_body(
     case: &ProbeCase,
     mode: StreamMode,
 ) -> RequestBody {
-    // The provider's members override those of the case, which override those of the suite.
-    let mut extra = Object::new();
-    for more in [&suite.extra, &case.extra, &provider.extra_body] {
-        merge(&mut extra, more);
-    }
     let ask = ModelRequest {
         model: &provider.model_id,
         messages: &case.messages,
@@ -69,9 +68,18 @@ fn request_body(
         mode,
         temperature: suite.sampling.temperature,
         max_tokens: None,
-        extra: &extra,
+        extra: &extra_members(provider, suite, case),
     };
     request(provider.wire, &ask)
+}
+
+/// The provider's members override those of the case, which override those of the suite.
+pub(super) fn extra_members(provider: &Provider, suite: &ProbeSuite, case: &ProbeCase) -> Object {
+    let mut extra = Object::new();
+    for more in [&suite.extra, &case.extra, &provider.extra_body] {
+        merge(&mut extra, more);
+    }
+    extra
 }
 
 /// Merges members into an object, recursively for nested objects.

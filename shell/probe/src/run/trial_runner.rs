@@ -59,6 +59,10 @@ pub(crate) struct TrialOutcome {
     pub(crate) latency_ms: Option<f64>,
     pub(crate) first_event_ms: Option<f64>,
     pub(crate) exchanges: Vec<Exchange>,
+    /// The body of the measured reply, if a turn follows it.
+    reply_body: Option<Vec<u8>>,
+    /// The outcomes of the later turns that were reached, with their names.
+    pub(crate) later_turns: Vec<(String, TrialOutcome)>,
 }
 
 impl TrialOutcome {
@@ -73,6 +77,8 @@ impl TrialOutcome {
             latency_ms: None,
             first_event_ms: None,
             exchanges: Vec::new(),
+            reply_body: None,
+            later_turns: Vec::new(),
         }
     }
 }
@@ -89,7 +95,7 @@ impl TrialRunner {
                             outcome = TrialOutcome::not_run("the run was interrupted".to_owned());
                         }
                     }
-                    () = self.attempt_until_measured(caller, planned, &mut outcome) => {}
+                    () = self.run_turns(caller, planned, &mut outcome) => {}
                 }
             }
             Err(reason) => outcome.measured = Err(reason.clone()),
@@ -106,6 +112,45 @@ impl TrialRunner {
         if stop.wait_for(|it| *it).await.is_err() {
             // The sender is gone, so the run can no longer be cancelled.
             pending::<()>().await;
+        }
+    }
+
+    /// Runs the turns of a case, each after the reply to the one before. A turn that cannot be reached
+    /// is not planned: the reply that ended the conversation shows what went wrong.
+    async fn run_turns(
+        &self,
+        caller: &ProviderClient,
+        planned: &PlannedTrial,
+        outcome: &mut TrialOutcome,
+    ) {
+        self.attempt_until_measured(caller, planned, outcome).await;
+        let Some(conversation) = &planned.conversation else {
+            return;
+        };
+        let mut messages = conversation.first_messages();
+        let mut body = outcome.reply_body.take();
+        let mut renamed = planned.request.renamed.clone();
+        for turn in 0.. {
+            let (Some(received), Some(name)) = (body.take(), conversation.turn_name(turn)) else {
+                return;
+            };
+            let next = conversation.next_request(turn, &mut messages, &received, &renamed);
+            let Some(request) = next else {
+                return;
+            };
+            renamed.clone_from(&request.renamed);
+            let planned = PlannedTrial {
+                case: name.to_owned(),
+                request: Arc::new(request),
+                ..planned.clone()
+            };
+            let unsent = TrialOutcome::not_run("the run ended before this turn".to_owned());
+            outcome.later_turns.push((name.to_owned(), unsent));
+            let Some((_, later)) = outcome.later_turns.last_mut() else {
+                return;
+            };
+            self.attempt_until_measured(caller, &planned, later).await;
+            body = later.reply_body.take();
         }
     }
 
@@ -156,6 +201,9 @@ impl TrialRunner {
             if outcome.measured.is_ok() {
                 outcome.latency_ms = Some(exchange.total_ms);
                 outcome.first_event_ms = exchange.first_event_ms;
+                if planned.conversation.is_some() {
+                    outcome.reply_body = Some(exchange.body.clone());
+                }
             }
             if self.settings.keep_exchanges {
                 outcome.exchanges.push(exchange);

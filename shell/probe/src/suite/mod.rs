@@ -1,7 +1,9 @@
 //! Suites: tools, cases, and how often each case runs.
 
 mod read;
+mod read_turns;
 mod tools;
+mod turn;
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -14,6 +16,8 @@ use toolwarden_model::{Fingerprint, Tool};
 use toolwarden_trials::{CallExpectation, ExpectedCall, SuiteCase, SuiteTool, TrialSuite};
 
 use crate::probe_file::{self, ProbeFileError};
+
+pub use turn::ProbeTurn;
 
 /// The suite that runs when none is named.
 const BUNDLED: &str = include_str!("../../data/suite.weather.yaml");
@@ -53,6 +57,8 @@ pub struct ProbeCase {
     pub forbid: Vec<String>,
     /// Members added to the body of its requests.
     pub extra: Object,
+    /// What follows after the model's calls: results, and the calls expected then.
+    pub turns: Vec<ProbeTurn>,
 }
 
 /// How often and in which modes each case runs.
@@ -111,11 +117,16 @@ impl ProbeSuite {
             };
             (tool.name.clone(), facts)
         });
-        let cases = self.cases.iter().map(|case| SuiteCase {
-            name: case.name.clone(),
-            expect: case.expect,
-            calls: case.calls.clone(),
-            forbid: case.forbid.clone(),
+        let cases = self.cases.iter().flat_map(|case| {
+            let first = SuiteCase {
+                name: case.name.clone(),
+                expect: case.expect,
+                calls: case.calls.clone(),
+                forbid: case.forbid.clone(),
+            };
+            let turns = case.turns.iter().enumerate();
+            let turns = turns.map(|(at, turn)| turn.facts(case.turn_name(at)));
+            [first].into_iter().chain(turns)
         });
         TrialSuite {
             name: self.name.clone(),
@@ -129,11 +140,17 @@ impl ProbeSuite {
     /// expectations do not change the requests, so they are not included.
     fn fingerprint(&self) -> Fingerprint {
         let cases = self.cases.iter().map(|case| {
-            json!({
+            let mut sent = json!({
                 "messages": case.messages,
                 "tool_choice": case.tool_choice,
                 "extra": case.extra,
-            })
+            });
+            // Suites without turns keep the fingerprint that earlier versions gave them.
+            if let (Value::Object(sent), false) = (&mut sent, case.turns.is_empty()) {
+                let turns = case.turns.iter().map(ProbeTurn::sent);
+                sent.insert("turns".to_owned(), turns.collect());
+            }
+            sent
         });
         Fingerprint::of(&json!({
             "tools": self.tools.iter().map(offered_definition).collect::<Vec<_>>(),
@@ -141,6 +158,13 @@ impl ProbeSuite {
             "temperature": self.sampling.temperature,
             "extra": self.extra,
         }))
+    }
+}
+
+impl ProbeCase {
+    /// The name of a later turn in snapshots and captures: the second turn of `pay` is `pay#2`.
+    pub(crate) fn turn_name(&self, at: usize) -> String {
+        format!("{}#{}", self.name, at + 2)
     }
 }
 

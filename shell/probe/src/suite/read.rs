@@ -38,6 +38,7 @@ const CASE: &[KeySpec] = &[
     KeySpec::new("expect"),
     KeySpec::new("calls"),
     KeySpec::new("forbid").text_list(),
+    KeySpec::new("turns"),
     KeySpec::new("extra").alias(&["request", "extra_body"]),
 ];
 const CALL: &[KeySpec] = &[
@@ -78,9 +79,16 @@ pub(super) fn read_suite(document: &Document, path: &Path) -> Result<ProbeSuite,
 
 /// The state while a suite is read.
 #[derive(Default)]
-struct SuiteReader {
-    reader: DocumentReader<ProbeFileProblem>,
-    tools: SuiteTools,
+pub(super) struct SuiteReader {
+    pub(super) reader: DocumentReader<ProbeFileProblem>,
+    pub(super) tools: SuiteTools,
+}
+
+/// The correct answer to one request.
+pub(super) struct ExpectedAnswer {
+    pub(super) expect: CallExpectation,
+    pub(super) calls: Vec<ExpectedCall>,
+    pub(super) forbid: Vec<String>,
 }
 
 impl SuiteReader {
@@ -154,6 +162,7 @@ impl SuiteReader {
             case.extra = self.extra(&section);
             cases.push(case);
         }
+        self.check_turn_names(at, &cases);
         cases
     }
 
@@ -163,6 +172,28 @@ impl SuiteReader {
             Some(at) => self.messages(at),
             None => Vec::new(),
         };
+        // Turns belong to the cases of a list; elsewhere the key is unknown.
+        let turns = self.turns(section, choice);
+        let expected = self.expected(section, choice, !turns.is_empty());
+        ProbeCase {
+            name,
+            messages,
+            tool_choice: choice.cloned(),
+            expect: expected.expect,
+            calls: expected.calls,
+            forbid: expected.forbid,
+            extra: Object::new(),
+            turns,
+        }
+    }
+
+    /// The correct answer to a request with this `tool_choice`, and whether a turn follows it.
+    pub(super) fn expected(
+        &mut self,
+        section: &Section<'_>,
+        choice: Option<&Value>,
+        is_continued: bool,
+    ) -> ExpectedAnswer {
         let calls = section.said("calls").map(|at| self.calls(at));
         // A request that names a tool expects that tool, unless the case says otherwise.
         let silent = section.said("expect").is_none();
@@ -174,7 +205,7 @@ impl SuiteReader {
                 }],
                 None => Vec::new(),
             });
-        let expect = self.expect(section, &calls, choice);
+        let expect = self.expect(section, &calls, choice, is_continued);
         let mut forbid = Vec::new();
         if let Some(at) = section.said("forbid") {
             for (tool, pointer) in self.reader.texts(at, "a tool's name") {
@@ -187,18 +218,14 @@ impl SuiteReader {
                 forbid.push(tool);
             }
         }
-        ProbeCase {
-            name,
-            messages,
-            tool_choice: choice.cloned(),
+        ExpectedAnswer {
             expect,
             calls,
             forbid,
-            extra: Object::new(),
         }
     }
 
-    fn messages(&mut self, at: &LocatedValue<'_>) -> Vec<Value> {
+    pub(super) fn messages(&mut self, at: &LocatedValue<'_>) -> Vec<Value> {
         self.require_not_empty(at, "at least one message");
         let items = self.reader.list(at);
         for item in &items {
@@ -221,7 +248,7 @@ impl SuiteReader {
     }
 
     /// The `tool_choice` of a request; null omits it from the request.
-    fn tool_choice(&mut self, at: &LocatedValue<'_>) -> Option<Value> {
+    pub(super) fn tool_choice(&mut self, at: &LocatedValue<'_>) -> Option<Value> {
         match at.value {
             Value::Null => return None,
             Value::Object(_) => {
@@ -245,10 +272,11 @@ impl SuiteReader {
         section: &Section<'_>,
         calls: &[ExpectedCall],
         choice: Option<&Value>,
+        is_continued: bool,
     ) -> CallExpectation {
         let Some(at) = section.said("expect") else {
             return match choice.and_then(Value::as_str) {
-                _ if !calls.is_empty() => CallExpectation::Call,
+                _ if !calls.is_empty() || is_continued => CallExpectation::Call,
                 Some("required") => CallExpectation::Call,
                 Some("none") => CallExpectation::NoCall,
                 _ => CallExpectation::default(),
@@ -258,6 +286,9 @@ impl SuiteReader {
         if expect == CallExpectation::NoCall && !calls.is_empty() {
             self.reader
                 .report(&at.pointer, ProbeFileProblem::CallsOfNoCall);
+        }
+        if is_continued {
+            self.check_continued(at, expect);
         }
         expect
     }
@@ -350,7 +381,7 @@ impl SuiteReader {
         at.map_or_else(Object::new, |at| read_extra_body(&mut self.reader, at))
     }
 
-    fn require_not_empty(&mut self, at: &LocatedValue<'_>, expected: &'static str) {
+    pub(super) fn require_not_empty(&mut self, at: &LocatedValue<'_>, expected: &'static str) {
         if at.value.as_array().is_some_and(Vec::is_empty) {
             let found = "an empty list".to_owned();
             let mistake = DiagnosticKind::WrongType { expected, found };

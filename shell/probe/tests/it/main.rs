@@ -12,6 +12,8 @@ mod configuration;
 #[cfg(test)]
 mod dialects;
 #[cfg(test)]
+mod drafts;
+#[cfg(test)]
 mod exchanges;
 #[cfg(test)]
 mod hostile;
@@ -27,3 +29,4 @@ mod secrets;
 mod splits;
 #[cfg(test)]
 mod support;
+mod turns;

@@ -101,7 +101,7 @@ fn unusable_providers_are_reported() {
         }
     };
     let known = "Known providers: deepseek, qwen, kimi, glm, minimax, doubao, hunyuan, stepfun, \
-                 ernie, mimo, openai, openai-responses, anthropic, gemini, mistral, ollama, vllm.";
+                 ernie, baichuan, mimo, openai, openai-responses, anthropic, gemini, mistral, ollama, vllm.";
     assert_eq!(
         message("x", Some("m"), None),
         format!("unknown provider 'x' and no base_url/model_id override supplied. {known}")

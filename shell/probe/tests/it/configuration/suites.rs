@@ -33,6 +33,7 @@ fn case(name: &str) -> ProbeCase {
         calls: Vec::new(),
         forbid: Vec::new(),
         extra: serde_json::Map::new(),
+        turns: Vec::new(),
     }
 }
 
