@@ -5,6 +5,8 @@ mod gateway;
 mod guard;
 mod pinning;
 mod probe;
+mod probe_init;
+mod probe_report;
 mod store;
 mod watch;
 
@@ -24,6 +26,8 @@ pub(crate) use gateway::*;
 pub(crate) use guard::*;
 pub(crate) use pinning::*;
 pub(crate) use probe::*;
+pub(crate) use probe_init::*;
+pub(crate) use probe_report::*;
 pub(crate) use store::*;
 pub(crate) use watch::*;
 

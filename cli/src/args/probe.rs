@@ -3,10 +3,22 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{PlainFormat, ReportFormat};
+use super::{PlainFormat, ProbeInitArgs, ProbeReportArgs, ReportFormat};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProbeCommand {
+    /// Draft a suite for your tools, to edit and run
+    ///
+    /// Writes YAML with cases for each tool: a typical call, optional arguments, enums, nested
+    /// arguments, parallel calls, a refusal, two tools at once, and a second turn after a result.
+    #[command(after_help = "\
+Examples:
+  toolwarden probe init tools.json -o suite.yaml
+  toolwarden probe init --mcp-command 'npx -y @playwright/mcp' --tool browser_click -o suite.yaml
+  toolwarden probe init --lock toolwarden.lock -o suite.yaml
+  toolwarden audit export | toolwarden probe init tools.json --calls - -o suite.yaml")]
+    Init(ProbeInitArgs),
+
     /// Run a suite with one provider, and save how its model called the tools
     #[command(after_help = "\
 Without keys, --from-fixtures shows a recorded-style answer of deepseek, qwen, kimi, glm or minimax.
@@ -44,6 +56,17 @@ Examples:
   toolwarden probe compare-table --from-fixtures
   toolwarden probe compare-table --provider deepseek --provider qwen -o COMPARISON.md")]
     CompareTable(CompareTableArgs),
+
+    /// Report which models can be used, tool by tool, on one page to share
+    ///
+    /// Judges as `probe run` does: each model by the suite, by the pins of a contract, and compared
+    /// with the first snapshot. The page quotes what breaks, and needs nothing from the network.
+    #[command(after_help = "\
+Examples:
+  toolwarden probe report snapshots/deepseek.json snapshots/qwen.json -o report.html
+  toolwarden probe report old.json new.json --answers raw/ --format markdown
+  toolwarden probe report --contract contract.yaml --repeat 20 --capture raw/ -o report.html")]
+    Report(ProbeReportArgs),
 
     /// List the providers that are known, and which of their keys are set
     Providers(ProvidersArgs),
@@ -401,7 +424,7 @@ fn time(word: &str) -> Result<std::time::Duration, String> {
     Ok(time)
 }
 
-fn share(word: &str) -> Result<f64, &'static str> {
+pub(super) fn share(word: &str) -> Result<f64, &'static str> {
     let share: Result<f64, _> = word.parse();
     share
         .ok()

@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use toolwarden_probe::capture::CaptureError;
-use toolwarden_probe::{DialectError, InvalidProvider, MissingSecret, ProbeFileError};
+use toolwarden_probe::{
+    DialectError, InvalidPrices, InvalidProvider, MissingSecret, ProbeFileError,
+};
 use toolwarden_trials::{Incomparable, InvalidSnapshot};
 
 /// Why a probe command could not do its work.
@@ -59,6 +61,17 @@ pub(crate) enum ProbeError {
     Capture(#[from] CaptureError),
     #[error(transparent)]
     Dialect(DialectError),
+    #[error(transparent)]
+    Prices(InvalidPrices),
+    #[error("{} is a snapshot of the tooldrift program, which has no rates to report", path.display())]
+    NoRates { path: PathBuf },
+    #[error("{} already exists", path.display())]
+    Exists { path: PathBuf },
+    #[error("cannot list the tools of {server}")]
+    Server {
+        server: String,
+        source: Box<toolwarden_mcp::McpError>,
+    },
     #[error("cannot listen on {address}")]
     Listen {
         address: std::net::SocketAddr,
@@ -69,7 +82,7 @@ pub(crate) enum ProbeError {
 impl ProbeError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Listen { .. } => 3,
+            Self::Listen { .. } | Self::Server { .. } => 3,
             _ => 2,
         }
     }
@@ -79,13 +92,14 @@ impl ProbeError {
             Self::File(ProbeFileError::Invalid { .. }) => {
                 Some("nothing of a file with a mistake is used")
             }
-            Self::Provider(_) => Some(
-                "`toolwarden probe providers` lists them; any other needs --base-url and --model",
-            ),
+            Self::Provider(_) => {
+                Some("the command `providers` lists them; any other needs --base-url and --model")
+            }
+            Self::Exists { .. } => Some("pass --force to replace it"),
             Self::Write { .. } => Some("check that the folder may be written to"),
             Self::FixtureModel { .. } => Some("leave --model out, or give another --fixture"),
             Self::Snapshot { .. } => {
-                Some("a snapshot is what `toolwarden probe snapshot --output` writes")
+                Some("a snapshot is what the command `snapshot` writes with --output")
             }
             Self::Incomparable { .. } => {
                 Some("make both snapshots with the same suite; what was asked has to be the same")

@@ -2,7 +2,9 @@ mod compare_table;
 mod comparison;
 mod dialect;
 mod diff;
+mod init;
 mod json_document;
+mod model_report;
 mod pin_changes;
 mod providers;
 mod replay;
@@ -20,10 +22,12 @@ use crate::output::CommandOutcome;
 
 pub(super) fn run(command: &ProbeCommand) -> Result<CommandOutcome, CliError> {
     match command {
+        ProbeCommand::Init(args) => init::run(args),
         ProbeCommand::Snapshot(args) => snapshot::run(args),
         ProbeCommand::Diff(args) => diff::run(args),
         ProbeCommand::Run(args) => run::run(args),
         ProbeCommand::CompareTable(args) => compare_table::run(args),
+        ProbeCommand::Report(args) => model_report::run(args),
         ProbeCommand::Providers(args) => providers::run(args),
         ProbeCommand::Replay(args) => replay::run(args),
         ProbeCommand::Dialect(args) => dialect::run(args),

@@ -3,6 +3,7 @@ use toolwarden_trials::Snapshot;
 
 use super::{run_suite, text_report, write_file};
 use crate::args::{Compat, PlainFormat, SnapshotArgs};
+use crate::commands::progress::print_status;
 use crate::error::{CliError, ProbeError};
 use crate::output::{CommandOutcome, print_text};
 
@@ -38,6 +39,14 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<CommandOutcome, CliError> {
     };
     if let Some(path) = &args.output {
         write_file::write_file(path, &text)?;
+    }
+    if args.compat.is_some() && args.output.is_none() {
+        // That program keeps standard output for the snapshot, so that it can be redirected.
+        print_text(&text)?;
+        if !args.quiet && args.format == PlainFormat::Text {
+            print_status(text_report::snapshot_text(&taken).trim_end());
+        }
+        return Ok(CommandOutcome::from_measured(all_measured(&taken)));
     }
     match (args.format, args.quiet, &args.output) {
         (PlainFormat::Json, _, _) | (_, true, None) => print_text(&text)?,

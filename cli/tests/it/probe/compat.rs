@@ -186,3 +186,93 @@ fn any_difference_fails() {
     // A tool that was not offered breaks callers.
     probe.run_to(1, &["diff", "old.json", "new.json"]);
 }
+
+/// What the original ends with, measured with tooldrift 0.5.0, except for a provider that does not
+/// answer: 2 there, 3 here.
+#[test]
+fn exit_codes_and_streams_are_those_of_the_original() {
+    let probe = ProbeSandbox::new();
+    let dead = [
+        "--base-url",
+        "http://127.0.0.1:1/v1",
+        "--model",
+        "m",
+        "--retries",
+        "0",
+    ];
+    let unreachable = [&["snapshot", "--base", "nowhere"], &dead[..]].concat();
+    for (args, code) in [
+        (&["--version"][..], 0),
+        (&["-V"], 0),
+        (&["--help"], 0),
+        (&[], 2),
+        (&["bogus"], 2),
+        (&["snapshot"], 2),
+        (&["snapshot", "--base", "x"], 2),
+        (&["snapshot", "--base", "deepseek", "--from-fixtures"], 0),
+        (
+            &[
+                "snapshot",
+                "--base",
+                "deepseek",
+                "--from-fixtures",
+                "--model",
+                "other",
+            ],
+            2,
+        ),
+        (&["run"], 2),
+        (&["run", "--old", "deepseek"], 2),
+        (&["run", "--old", "deepseek", "--new", "qwen"], 2),
+        (
+            &[
+                "run",
+                "--old",
+                "deepseek",
+                "--new",
+                "qwen",
+                "--from-fixtures",
+            ],
+            1,
+        ),
+        (
+            &[
+                "run",
+                "--old",
+                "deepseek",
+                "--new",
+                "deepseek",
+                "--from-fixtures",
+            ],
+            0,
+        ),
+        (&["run", "--contract", "nope.yaml"], 2),
+        (&["diff", "nope.json", "nope.json"], 2),
+        (&unreachable, 3),
+    ] {
+        let said = probe.tooldrift(args);
+        assert_eq!(said.code, code, "{args:?}: {said:#?}");
+        assert!(
+            !said.err.contains("toolwarden probe"),
+            "{args:?}: {}",
+            said.err
+        );
+        assert!(
+            !said.out.contains("toolwarden probe"),
+            "{args:?}: {}",
+            said.out
+        );
+        if said.err.contains("Usage: ") {
+            assert!(
+                said.err.contains("Usage: tooldrift"),
+                "{args:?}: {}",
+                said.err
+            );
+        }
+    }
+    let version = probe.tooldrift(&["--version"]).out;
+    assert_eq!(
+        version,
+        format!("tooldrift {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}

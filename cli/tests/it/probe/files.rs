@@ -25,7 +25,15 @@ fn the_original_file_is_written_to_the_byte() {
         );
         assert_eq!(probe.read("new/folders/taken.json"), wanted);
         assert_eq!(names(&files(&probe.path("new"))), ["taken.json"]);
+        let shown = probe.tooldrift(&args);
+        assert_eq!((shown.code, shown.out), (0, wanted.clone()));
+        assert!(
+            shown.err.starts_with(&format!("{provider}/")),
+            "{}",
+            shown.err
+        );
         let quiet = probe.tooldrift(&[&args[..], &["--quiet"]].concat());
+        assert_eq!(quiet.err, "");
         assert_eq!((quiet.code, quiet.out), (0, wanted.clone()));
         probe.write(
             "fixture.json",

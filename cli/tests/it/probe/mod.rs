@@ -1,5 +1,6 @@
 //! `probe` as a user meets it: bundled answers, real HTTP, and the program it takes the place of.
 
+mod ci_examples;
 mod clients;
 mod compat;
 mod contract;
@@ -10,6 +11,8 @@ mod files;
 mod flagship;
 mod formats;
 mod hostile;
+mod init;
+mod model_report;
 mod odd_replies;
 mod pace;
 mod providers;

@@ -62,7 +62,7 @@ pub(crate) struct TrialOutcome {
     /// The body of the measured reply, if a turn follows it.
     reply_body: Option<Vec<u8>>,
     /// The outcomes of the later turns that were reached, with their names.
-    pub(crate) later_turns: Vec<(String, TrialOutcome)>,
+    pub(crate) later_turns: Vec<(String, Self)>,
 }
 
 impl TrialOutcome {

@@ -116,7 +116,7 @@ impl<'t> DraftTool<'t> {
                 &format!("`{name}`: a typical call with what the tool requires."),
                 origin,
             ],
-            self.typical.clone(),
+            self.typical.as_ref(),
         )];
         let mut seen: Vec<Object> = self.typical.iter().cloned().collect();
         if let Some(all) = builder.arguments(ExampleMembers::All, 0)
@@ -124,7 +124,7 @@ impl<'t> DraftTool<'t> {
         {
             let about =
                 format!("`{name}`: every argument that the schema names, optional ones included.");
-            cases.push(self.case("optional", &[&about], Some(all.clone())));
+            cases.push(self.case("optional", &[&about], Some(&all)));
             seen.push(all);
         }
         let properties = self
@@ -152,11 +152,7 @@ impl<'t> DraftTool<'t> {
             let about = format!(
                 "`{name}`: `{argument}` accepts only certain words; the model has to pick this one."
             );
-            cases.push(self.case(
-                &format!("enum-{argument}"),
-                &[&about],
-                Some(arguments.clone()),
-            ));
+            cases.push(self.case(&format!("enum-{argument}"), &[&about], Some(&arguments)));
             seen.push(arguments);
         }
         let mut nested = 0;
@@ -172,11 +168,7 @@ impl<'t> DraftTool<'t> {
             let about = format!(
                 "`{name}`: `{argument}` has members of its own; models flatten or stringify such arguments."
             );
-            cases.push(self.case(
-                &format!("nested-{argument}"),
-                &[&about],
-                Some(arguments.clone()),
-            ));
+            cases.push(self.case(&format!("nested-{argument}"), &[&about], Some(&arguments)));
             seen.push(arguments);
         }
         if let (Some(one), Some(other)) = (&self.typical, &self.second) {
@@ -211,14 +203,14 @@ impl<'t> DraftTool<'t> {
         cases
     }
 
-    fn case(&self, kind: &str, comments: &[&str], arguments: Option<Object>) -> DraftCase {
+    fn case(&self, kind: &str, comments: &[&str], arguments: Option<&Object>) -> DraftCase {
         let comments = comments.iter().map(|it| (*it).to_owned());
         DraftCase {
             name: format!("{}/{kind}", self.tool.name),
             comments: comments.collect(),
-            prompt: format!("{}.", ask(&self.tool.name, arguments.as_ref())),
+            prompt: format!("{}.", ask(&self.tool.name, arguments)),
             expects_call: true,
-            calls: vec![self.call(arguments.as_ref())],
+            calls: vec![self.call(arguments)],
             turns: Vec::new(),
         }
     }

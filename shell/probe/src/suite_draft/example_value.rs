@@ -169,7 +169,7 @@ impl<'s> ExampleBuilder<'s> {
             "array" => self.array(schema, name, members, variant, depth),
             "integer" => Some(number(schema, variant, true)),
             "number" => Some(number(schema, variant, false)),
-            "boolean" => Some(json!(variant % 2 == 0)),
+            "boolean" => Some(json!(variant.is_multiple_of(2))),
             "null" => Some(Value::Null),
             _ => text(schema, name, variant).map(Value::String),
         }
@@ -253,13 +253,16 @@ fn number(schema: &Value, variant: usize, whole: bool) -> Value {
     let step = bound("multipleOf").filter(|it| *it > 0.0).unwrap_or(1.0);
     let least = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|it| it + step));
     let most = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|it| it - step));
-    let offset = if variant % 2 == 0 { 3.0 } else { 5.0 };
+    let offset = if variant.is_multiple_of(2) { 3.0 } else { 5.0 };
     let mut value = match (least, most) {
         (Some(least), _) if least > offset => least,
         (_, Some(most)) if most < offset => most,
         _ => offset,
     };
-    if variant % 2 == 1 && least == Some(value) && most.is_none_or(|most| value + step <= most) {
+    if !variant.is_multiple_of(2)
+        && least == Some(value)
+        && most.is_none_or(|most| value + step <= most)
+    {
         value += step;
     }
     value = (value / step).ceil() * step;
