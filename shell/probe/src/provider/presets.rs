@@ -117,6 +117,7 @@ mod tests {
                 "hunyuan",
                 "stepfun",
                 "ernie",
+                "baichuan",
                 "mimo",
                 "openai",
                 "openai-responses",

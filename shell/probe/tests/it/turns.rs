@@ -324,11 +324,11 @@ fn a_suite_with_turns_is_read_and_its_mistakes_are_named() {
         ),
         (
             "  - {name: a, messages: [{role: user, content: x}], turns: [{expect: call}]}",
-            "s.yaml:3:62: /cases/0/turns/0: `results` is missing",
+            "s.yaml:3:61: /cases/0/turns/0: `results` is missing",
         ),
         (
             "  - {name: a, messages: [{role: user, content: x}], turns: [{results: {read: 1}}]}\n  - {name: 'a#2', messages: [{role: user, content: x}]}",
-            "s.yaml:3:3: /cases: there are two cases `a#2`",
+            "s.yaml:2:1: /cases: there are two cases `a#2`",
         ),
     ] {
         assert_eq!(mistake(cases), message, "{cases}");
