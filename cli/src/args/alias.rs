@@ -46,6 +46,8 @@ pub(crate) fn is_toolwatch() -> bool {
 /// Reads the command line; ends the process where it asks for help or has a mistake.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Cli {
     let args: Vec<OsString> = args.collect();
+    // The parser prints usage errors before it has read the option.
+    Color::written_in(&args).apply();
     match Alias::from_args(&args) {
         Some(alias) => {
             // INVARIANT: nothing else sets it, and the command line is read once.

@@ -230,13 +230,14 @@ pub(crate) struct AuditStatsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct AuditPruneArgs {
     /// Remove records older than this: an age such as 90d, a date or a time
-    #[arg(long, value_name = "TIME", value_parser = since, required_unless_present = "keep")]
+    #[arg(long, value_name = "TIME", value_parser = since, group = "which")]
     pub(crate) before: Option<Since>,
 
     /// Keep this many of the newest records, and remove all others
-    #[arg(long, value_name = "N", conflicts_with = "before")]
+    #[arg(long, value_name = "N", group = "which")]
     pub(crate) keep: Option<u64>,
 
     /// Remove the records

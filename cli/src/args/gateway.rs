@@ -82,7 +82,7 @@ pub(crate) struct WrapArgs {
     pub(crate) store: Option<PathBuf>,
 
     /// The principal of all calls; by default the name of the user
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = principal_name)]
     pub(crate) principal: Option<String>,
 
     /// The settings for everything else; without a command or URL, also for the server --name
@@ -115,7 +115,12 @@ pub(crate) struct DemoArgs {
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub(crate) struct GatewayExplainArgs {
     /// The principal; with --url by default the principal of the key
-    #[arg(long, value_name = "NAME", required_unless_present = "url")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_unless_present = "url",
+        value_parser = principal_name
+    )]
     pub(crate) principal: Option<String>,
 
     /// The tool, as agents call it
@@ -159,6 +164,19 @@ pub(crate) struct GatewayExplainArgs {
 }
 
 impl GatewayExplainArgs {
+    /// An option that only a running gateway can answer. The parser does not enforce that these need --url:
+    /// it drops the requirement if a settings file is given, which conflicts with --url.
+    pub(crate) fn online_option(&self) -> Option<&'static str> {
+        let given = [
+            ("--resource", &self.resource),
+            ("--prompt", &self.prompt),
+            ("--skill", &self.skill),
+            ("--key", &self.key),
+        ];
+        let mut given = given.into_iter().filter(|(_, value)| value.is_some());
+        given.next().map(|(option, _)| option)
+    }
+
     /// What is asked about, as records name it.
     pub(crate) fn subject(&self) -> String {
         let named = |kind: &str, name: &Option<String>| {
@@ -370,12 +388,20 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct KeyNewArgs {
     /// The principal the key is for
-    #[arg(long, value_name = "NAME", default_value = "agent")]
+    #[arg(long, value_name = "NAME", default_value = "agent", value_parser = principal_name)]
     pub(crate) principal: String,
 
     /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
+}
+
+/// The name of a principal, as settings accept it.
+fn principal_name(word: &str) -> Result<String, String> {
+    match word.trim() {
+        "" => Err("a principal has a name".to_owned()),
+        name => Ok(name.to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

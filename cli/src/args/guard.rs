@@ -97,7 +97,7 @@ pub(crate) struct ConditionArgs {
     pub(crate) now: Option<Timestamp>,
 
     /// The system load, for conditions that use it
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = super::load)]
     pub(crate) load: Option<f64>,
 
     /// A request attribute for conditions, as KEY=VALUE; repeatable
@@ -282,7 +282,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) old: Option<PathBuf>,
 
     /// The system load, for conditions that use it
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = super::load)]
     pub(crate) load: Option<f64>,
 
     #[arg(long, value_enum, default_value_t)]

@@ -398,6 +398,19 @@ fn since(word: &str) -> Result<Since, String> {
         })
 }
 
+/// How long something may take, as it was typed.
+fn timeout(word: &str) -> Result<std::time::Duration, String> {
+    let time = toolwarden_guard::parse_duration(word).ok();
+    let time = time.filter(|time| !time.is_zero());
+    time.ok_or_else(|| "give a time such as 90, 90s or 2m".to_owned())
+}
+
+/// The load of a system, as it was typed.
+fn load(word: &str) -> Result<f64, String> {
+    let number = word.parse().ok().filter(|it: &f64| it.is_finite());
+    number.ok_or_else(|| "give a number such as 0.8".to_owned())
+}
+
 impl Since {
     /// The time that is meant, as seen from now.
     pub(crate) fn time(self, now: jiff::Timestamp) -> jiff::Timestamp {
@@ -418,6 +431,21 @@ fn source(word: &str) -> Result<FormatChoice, toolwarden_model::UnknownFormat> {
 }
 
 impl Color {
+    /// The colour option of a command line that may have mistakes.
+    fn written_in(args: &[std::ffi::OsString]) -> Self {
+        let mut words = args.iter().filter_map(|it| it.to_str());
+        let mut color = Self::default();
+        while let Some(word) = words.next().filter(|word| *word != "--") {
+            let value = match word {
+                "--color" => words.next(),
+                _ => word.strip_prefix("--color="),
+            };
+            let value = value.and_then(|value| Self::from_str(value, false).ok());
+            color = value.unwrap_or(color);
+        }
+        color
+    }
+
     pub(crate) fn apply(self) {
         let choice = match self {
             Self::Auto => return,
@@ -454,6 +482,21 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_colour_is_known_before_mistakes_are_reported() {
+        for (line, expected) in [
+            ("toolwarden watch --color never --typo", Color::Never),
+            ("toolwarden --color=always watch --typo", Color::Always),
+            ("toolwarden --color", Color::Auto),
+            ("toolwarden --color=purple", Color::Auto),
+            ("toolwarden wrap -- server --color never", Color::Auto),
+        ] {
+            let args: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+            let found = Color::written_in(&args);
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{line}");
+        }
     }
 
     #[test]

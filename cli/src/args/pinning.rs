@@ -118,9 +118,9 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
 
-    /// The timeout of a server, in seconds [default: 60, or as configured]
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout: Option<u64>,
+    /// The timeout of a server: 90, 90s or 2m [default: 60s, or as configured]
+    #[arg(long, value_name = "TIME", value_parser = super::timeout)]
+    pub(crate) timeout: Option<std::time::Duration>,
 }
 
 /// Who approves, and why.

@@ -34,7 +34,7 @@ pub(super) fn install(args: &InstallAliasesArgs) -> Result<CommandOutcome, CliEr
     let mut report = String::new();
     for link in &links {
         if links_to(link, &program) {
-            report.push_str(&format!("known  {}\n", link.display()));
+            report.push_str(&format!("exists {}\n", link.display()));
             continue;
         }
         if link.symlink_metadata().is_ok() {

@@ -6,13 +6,12 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use toolwarden_live_guard::audit::{Verification, describe_fault};
-use toolwarden_store::Store;
 use toolwarden_watch::{BackupError, BackupOptions, BackupReport, BackupStage, backup};
 
 use super::gateway::load_settings;
 use super::watch::store_path;
 use crate::args::{BackupArgs, PlainFormat, StoreArgs, StoreCommand};
-use crate::error::{AuditCommandError, CliError};
+use crate::error::CliError;
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 
@@ -29,8 +28,7 @@ fn run_backup(args: &BackupArgs) -> Result<CommandOutcome, CliError> {
         Some(config) => load_settings(config)?.settings.store,
         None => store_path::store_path(&StoreArgs::at(args.store.as_ref()))?,
     };
-    let store = Store::open_existing(&path)?;
-    let store = store.ok_or_else(|| AuditCommandError::NoStore { path: path.clone() })?;
+    let store = store_path::require_store(&path)?;
     let options = BackupOptions {
         replace: args.force,
         verify: !args.unverified,

@@ -5,7 +5,7 @@ use thiserror::Error;
 use toolwarden_gateway::listener::ListenError;
 use toolwarden_gateway::runtime::StartError;
 use toolwarden_live_guard::PolicyFileError;
-use toolwarden_model::json::Position;
+use toolwarden_model::json::{Pointer, Position};
 use toolwarden_notify::NotifyError;
 use toolwarden_settings::{ClientFileError, SettingsError};
 
@@ -22,8 +22,12 @@ pub(crate) enum GatewayCommandError {
     Policy(#[from] PolicyFileError),
     #[error("{} cannot be used: {}", path.display(), counted(*mistakes))]
     Unusable { path: PathBuf, mistakes: usize },
+    #[error("{}", list_mistakes(mistakes))]
+    CannotStart { mistakes: Vec<LocatedMistake> },
     #[error("{}", with_causes(.0))]
     Start(StartError),
+    #[error("{option} needs --url")]
+    NeedsUrl { option: &'static str },
     #[error("no server to wrap")]
     NoServer,
     #[error("{} has no server `{name}`{suggestion}", path.display())]
@@ -75,6 +79,8 @@ impl GatewayCommandError {
             | Self::Settings(_)
             | Self::Policy(_)
             | Self::Unusable { .. }
+            | Self::CannotStart { .. }
+            | Self::NeedsUrl { .. }
             | Self::NotBuilt { .. }
             | Self::NoServer
             | Self::UnknownServer { .. }
@@ -143,7 +149,11 @@ impl GatewayCommandError {
             Self::Refused { status: 403, .. } => {
                 Some("only principals under `identity.admins` may ask about others")
             }
+            Self::NeedsUrl { .. } => Some(
+                "only a running gateway knows what its servers offer besides tools: give its URL instead of the settings",
+            ),
             Self::Unusable { .. }
+            | Self::CannotStart { .. }
             | Self::NotBuilt { .. }
             | Self::Start(_)
             | Self::Agent(_)
@@ -172,6 +182,23 @@ impl GatewayCommandError {
             _ => false,
         }
     }
+}
+
+/// A mistake with its place in a file.
+#[derive(Debug)]
+pub(crate) struct LocatedMistake {
+    pub(crate) path: PathBuf,
+    pub(crate) position: Position,
+    pub(crate) pointer: Pointer,
+    pub(crate) message: String,
+}
+
+fn list_mistakes(mistakes: &[LocatedMistake]) -> String {
+    let lines = mistakes.iter().map(|it| {
+        let Position { line, column } = it.position;
+        format!("{}:{line}:{column}: {}", it.path.display(), it.message)
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Whether the settings are wrong, or the machine does not give what they ask for.

@@ -17,12 +17,16 @@ impl CliError {
         match self {
             Self::Guard(GuardError::Policy(PolicyFileError::File(FileError::Document {
                 source,
-                ..
+                path,
             })))
             | Self::Probe(ProbeError::File(ProbeFileError::File(FileError::Document {
                 source,
-                ..
-            }))) => document_help(&source.kind),
+                path,
+            }))) => match path.extension().is_some_and(|it| it == "json") {
+                // The message says what is not JSON.
+                true => None,
+                false => document_help(&source.kind),
+            },
             Self::Gateway(error) => error.help(),
             Self::Guard(error) => error.help(),
             Self::Probe(error) => error.help(),
@@ -84,6 +88,15 @@ impl CliError {
                 "save every page and give all of them, or ask the server itself with --mcp-url or --mcp-command",
             ),
             Self::NoSuchServer { .. } => Some("`toolwarden watch list` shows every server"),
+            Self::NoSuchScope { .. } => {
+                Some("`toolwarden watch list` shows every server with its scope")
+            }
+            Self::NotInLock { .. } => Some(
+                "correct --server; to pin a new server, review its tools, run `toolwarden watch lock`, and commit the file",
+            ),
+            Self::NoStore { .. } => Some(
+                "name the store with --store or TOOLWARDEN_STORE; this command does not create one",
+            ),
             Self::NoSuchVersion { .. } => {
                 Some("`toolwarden watch history TOOL` shows every version")
             }

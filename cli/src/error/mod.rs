@@ -19,15 +19,15 @@ use toolwarden_model::json::{JsonError, JsonErrorKind, Pointer, Position};
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
 use toolwarden_watch::{
-    ApproveError, BackupError, ImportError, LockError, PinsError, UnreadableDefinition,
-    WatchConfigError,
+    ApproveError, BackupError, DEFAULT_SCOPE, ImportError, LockError, PinsError,
+    UnreadableDefinition, WatchConfigError,
 };
 
 use crate::style;
 
 pub(crate) use audit_error::AuditCommandError;
 pub(crate) use broken_rewrite::BrokenRewrite;
-pub(crate) use gateway_error::GatewayCommandError;
+pub(crate) use gateway_error::{GatewayCommandError, LocatedMistake};
 pub(crate) use guard_error::{CallProblem, GuardError};
 pub(crate) use probe_error::ProbeError;
 
@@ -90,6 +90,8 @@ pub(crate) enum CliError {
     DuplicateStdin,
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("there is no store: {} does not exist", path.display())]
+    NoStore { path: PathBuf },
     #[error("{}: {source}", path.display())]
     Lock { path: PathBuf, source: LockError },
     #[error(transparent)]
@@ -152,6 +154,14 @@ pub(crate) enum CliError {
     NothingPinned { server: String },
     #[error("no server is called `{name}`{suggestion}")]
     NoSuchServer { name: String, suggestion: String },
+    #[error("no server has the scope `{scope}`{suggestion}")]
+    NoSuchScope { scope: String, suggestion: String },
+    #[error("{} has no server {}; it has {}", lock.display(), quoted_server(server), quoted_servers(known))]
+    NotInLock {
+        server: ServerKey,
+        lock: PathBuf,
+        known: Vec<ServerKey>,
+    },
     #[error(
         "nothing is pinned for server `{name}` (scope {scope}), and the store has pins of other servers{suggestion}"
     )]
@@ -244,6 +254,8 @@ impl CliError {
             | Self::NoShape { .. }
             | Self::NothingPinned { .. }
             | Self::NoSuchServer { .. }
+            | Self::NoSuchScope { .. }
+            | Self::NotInLock { .. }
             | Self::UnknownServer { .. }
             | Self::OnlyAPage { .. }
             | Self::NoSuchVersion { .. }
@@ -273,6 +285,7 @@ impl CliError {
             Self::NoTools { .. }
             | Self::Write { .. }
             | Self::Store(_)
+            | Self::NoStore { .. }
             | Self::Pins(_)
             | Self::Approve(_)
             | Self::Import(_)
@@ -378,6 +391,19 @@ fn others(more: usize) -> String {
         0 => String::new(),
         1 => " and 1 other tool".to_owned(),
         more => format!(" and {more} other tools"),
+    }
+}
+
+fn quoted_servers(servers: &[ServerKey]) -> String {
+    let shown: Vec<String> = servers.iter().map(quoted_server).collect();
+    shown.join(", ")
+}
+
+/// The name of a server, with its scope where that is not the usual one.
+fn quoted_server(ServerKey { name, scope }: &ServerKey) -> String {
+    match scope == DEFAULT_SCOPE {
+        true => format!("`{name}`"),
+        false => format!("`{name}` (scope {scope})"),
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) enum ProbeError {
     NothingToCompare,
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    #[error("no captured exchanges in {}", path.display())]
+    NothingToReplay { path: PathBuf },
     #[error(transparent)]
     Dialect(DialectError),
     #[error(transparent)]
@@ -104,6 +106,9 @@ impl ProbeError {
             Self::Incomparable { .. } => {
                 Some("make both snapshots with the same suite; what was asked has to be the same")
             }
+            Self::NothingToReplay { .. } => Some(
+                "give the folder that `toolwarden probe snapshot --capture` wrote, or one of its .jsonl files",
+            ),
             Self::NothingToCompare => {
                 Some("add a provider with --base, or pin what is expected in the contract")
             }

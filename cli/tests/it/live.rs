@@ -370,7 +370,7 @@ fn a_refused_call_hides_nothing() {
     assert!(said.out.contains("TRUST price"), "{}", said.out);
     assert!(
         said.err
-            .contains("the call of `vanished` brought no result"),
+            .contains("the call of `vanished` returned no result"),
         "{}",
         said.err
     );

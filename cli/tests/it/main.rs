@@ -32,5 +32,7 @@ mod second_readings;
 mod sessions;
 mod toolwatch;
 mod transcripts;
+mod unknown_names;
+mod usage_errors;
 mod watch_edge_cases;
 mod watch_settings;

@@ -451,7 +451,7 @@ fn aliases_are_installed_and_nothing_else_is_replaced() {
     assert_eq!(made.code, 0, "{made:?}");
     assert_eq!(made.out.matches("linked ").count(), 5);
     assert!(made.err.contains("is not in PATH"), "{}", made.err);
-    assert_eq!(install(&[]).out.matches("known ").count(), 5);
+    assert_eq!(install(&[]).out.matches("exists ").count(), 5);
     let output = std::process::Command::new(sandbox.path("bin/toolwatch"))
         .arg("--version")
         .output();

@@ -77,7 +77,7 @@ fn the_daemon_takes_settings_by_position_by_option_and_by_default() {
     assert!(said.err.contains("toolwarden.yaml"), "{}", said.err);
     sandbox.write("toolwarden.yaml", &SETTINGS.replace("lists/", "etc/lists/"));
     let said = sandbox.watch_to(0, &["daemon", "--once"]);
-    assert_eq!(said.err, "watching 1 server every 3600 s\n");
+    assert_eq!(said.err, "watching 1 server every 3600 s\nno drift\n");
     assert!(sandbox.path("toolwarden.db").exists());
 }
 

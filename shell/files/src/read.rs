@@ -1,8 +1,8 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use toolwarden_model::document::Document;
-use toolwarden_model::json::decode_utf8;
+use toolwarden_model::document::{Document, DocumentError, DocumentErrorKind};
+use toolwarden_model::json::{decode_utf8, parse};
 
 use crate::{FileError, open};
 
@@ -37,20 +37,54 @@ pub fn decode_text<'b>(bytes: &'b [u8], path: &Path) -> Result<&'b str, FileErro
     })
 }
 
-/// Parses a text, keeping the positions of its values; errors name the path.
+/// Parses a text, keeping the positions of its values; errors name the path. A file that is called `.json` is
+/// reported in the words of JSON.
 ///
 /// # Errors
 /// The text is neither YAML nor JSON.
 pub fn parse_document(text: &str, path: &Path) -> Result<Document, FileError> {
-    Document::read(text).map_err(|source| FileError::Document {
+    let failed = |source| FileError::Document {
         path: path.to_owned(),
         source,
-    })
+    };
+    let error = match Document::read(text) {
+        Ok(document) => return Ok(document),
+        Err(error) => error,
+    };
+    let is_json = path.extension().is_some_and(|it| it == "json");
+    match (error.kind, parse(text)) {
+        (DocumentErrorKind::Syntax { .. }, Err(error)) if is_json => Err(failed(DocumentError {
+            position: error.position,
+            kind: DocumentErrorKind::Syntax {
+                message: format!("not JSON: {}", error.kind),
+            },
+        })),
+        (kind, _) => Err(failed(DocumentError {
+            position: error.position,
+            kind,
+        })),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mistakes_in_json_are_reported_in_the_words_of_json() {
+        let told = |text: &str, name: &str| {
+            parse_document(text, Path::new(name))
+                .map(|document| document.value.to_string())
+                .map_err(|error| error.full_message())
+        };
+        let json = told("{bad", "a.json").unwrap_err();
+        assert!(json.starts_with("a.json:1:2: not JSON: "), "{json}");
+        let yaml = told("{bad", "a.yaml").unwrap_err();
+        assert!(yaml.starts_with("a.yaml:2:1: "), "{yaml}");
+        assert!(!yaml.contains("JSON"), "{yaml}");
+        // YAML in a file called `.json` is still read.
+        assert_eq!(told("a: 1\n", "a.json"), Ok(r#"{"a":1}"#.to_owned()));
+    }
 
     #[test]
     fn errors_name_the_file() {

@@ -136,7 +136,10 @@ pub enum LockError {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object with the keys of a lock file"
+)]
 struct LockDocument<'d> {
     #[serde(borrow)]
     schema: Option<Cow<'d, str>>,
@@ -161,7 +164,7 @@ struct LockDocument<'d> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `by` and `at`")]
 struct LockApproval {
     by: String,
     at: String,

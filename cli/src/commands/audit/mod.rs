@@ -41,12 +41,7 @@ pub(super) fn records(count: u64, last: u64) -> String {
 
 /// The store, which must be there: a log that is gone must not look like an empty one.
 pub(super) fn store(args: &StoreArgs) -> Result<Store, CliError> {
-    let found = store_path::open_existing_store(args)?;
-    match found {
-        Some(store) => Ok(store),
-        None => Err(AuditCommandError::NoStore {
-            path: store_path::store_path(args)?,
-        }
-        .into()),
-    }
+    let path = store_path::store_path(args)?;
+    let found = Store::open_existing(&path)?;
+    Ok(found.ok_or(AuditCommandError::NoStore { path })?)
 }

@@ -8,6 +8,7 @@ use toolwarden_store::{Delivery, DeliveryFilter, DeliveryStatus, Store};
 use super::load;
 use crate::args::{AlertsCommand, AlertsTestArgs, DeliveriesArgs, DeliveryStatusArg, PlainFormat};
 use crate::commands::watch::live_servers::runtime;
+use crate::commands::watch::store_path;
 use crate::error::{CliError, GatewayCommandError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
@@ -62,9 +63,10 @@ fn test_entry(tested: &TestDelivery) -> Value {
 }
 
 fn list_deliveries(args: &DeliveriesArgs) -> Result<CommandOutcome, CliError> {
-    let path = match &args.store {
-        Some(path) => path.clone(),
-        None => load::load_settings(args.settings.path())?.settings.store,
+    let store = match &args.store {
+        Some(path) => Some(store_path::require_store(path)?),
+        // A gateway that never ran has no store yet.
+        None => Store::open_existing(&load::load_settings(args.settings.path())?.settings.store)?,
     };
     let filter = DeliveryFilter {
         target: args.target.clone(),
@@ -76,7 +78,7 @@ fn list_deliveries(args: &DeliveriesArgs) -> Result<CommandOutcome, CliError> {
         }),
         limit: Some(args.limit),
     };
-    let found = match Store::open_existing(&path)? {
+    let found = match store {
         Some(store) => store.deliveries(&filter)?,
         None => Vec::new(),
     };

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use toolwarden_files::FileError;
 use toolwarden_gateway::runtime::load_policy;
 use toolwarden_gateway::traces::TRACES_BUILT;
-use toolwarden_guard::{PolicyError, ToolPolicy};
+use toolwarden_guard::PolicyError;
 use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_mcp::{McpClient, McpError};
 use toolwarden_model::json::{Pointer, Position};
@@ -30,8 +30,9 @@ pub(super) fn run(args: &ConfigCheckArgs) -> Result<CommandOutcome, CliError> {
     };
     let loaded = found.check_settings(args)?;
     if let Some(loaded) = &loaded {
-        found.check_policy(loaded)?;
-        found.check_tool_defaults(loaded);
+        if let Some(policy) = found.check_policy(loaded)? {
+            found.check_start(loaded, &policy);
+        }
         found.check_build(loaded);
     }
     let mut silent = false;
@@ -166,20 +167,13 @@ impl ConfigFindings {
         self.add_finding("policy", FindingLevel::Error, &error.pointer, at, message);
     }
 
-    fn check_tool_defaults(&mut self, loaded: &LoadedSettings) {
-        for server in &loaded.settings.servers {
-            let defaults = server.tool_defaults.as_ref().map(ToolPolicy::read_defaults);
-            let Some(Err(mistakes)) = defaults else {
-                continue;
-            };
-            for it in mistakes {
-                let place = format!("servers.{}.tool_defaults{}", server.name, it.pointer);
-                let message = format!("{place}: {}", it.problem);
-                let server = loaded.server_pointer(&server.name);
-                let position = loaded.position(&server);
-                let at = server.child("tool_defaults");
-                self.add_finding("settings", FindingLevel::Error, &at, position, message);
-            }
+    /// What `serve` refuses once settings and policy are read.
+    fn check_start(&mut self, loaded: &LoadedSettings, policy: &LoadedPolicy) {
+        for it in load::start_mistakes(loaded, policy) {
+            let file = std::mem::replace(&mut self.file, it.path.display().to_string());
+            let level = FindingLevel::Error;
+            self.add_finding("settings", level, &it.pointer, it.position, it.message);
+            self.file = file;
         }
     }
 

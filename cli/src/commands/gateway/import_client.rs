@@ -71,7 +71,7 @@ fn create_private(path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// The settings, with a caller who is also the administrator, so that they can be used as they are.
+/// The settings, with a caller that needs no key, so that they can be used as they are.
 fn settings(imported: &ImportedServers) -> String {
     let user = json!(
         Some(store_path::user_name())
@@ -83,10 +83,10 @@ fn settings(imported: &ImportedServers) -> String {
 identity:
   # The principal of callers without a key. The gateway listens on this machine only.
   anonymous: {user}
-  # Who may approve changes and see what others do by the API. Agents come without a key, so this is
-  # another principal: make its key with `toolwarden key new --principal admin`, and add what that prints.
-  # `toolwarden watch approve --store toolwarden.db` needs no key.
-  admins: [admin]
+  # Who may approve changes and see what others do by the API. Agents come without a key, so this must be
+  # another principal: make its key with `toolwarden key new --principal admin`, add what that prints, and
+  # remove the `#` of the next line. `toolwarden watch approve --store toolwarden.db` needs no key.
+  # admins: [admin]
 ",
         imported.to_yaml(),
     )

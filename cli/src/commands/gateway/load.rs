@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use toolwarden_gateway::runtime::load_policy;
+use toolwarden_gateway::runtime::{MistakePlace, load_policy, validate};
 use toolwarden_gateway::traces::{TRACES_BUILT, TraceError};
 use toolwarden_live_guard::LoadedPolicy;
 use toolwarden_model::json::Pointer;
-use toolwarden_settings::{LoadedSettings, Settings, SettingsError};
+use toolwarden_settings::{LoadedSettings, PolicySource, Settings, SettingsError};
 
 use crate::commands::progress::print_status;
-use crate::error::GatewayCommandError;
+use crate::error::{GatewayCommandError, LocatedMistake, with_causes};
 use crate::style::{self, escape_controls};
 
 /// Settings with their policy.
@@ -51,8 +51,39 @@ pub(in crate::commands) fn load_settings(
     }
 }
 
+/// Every mistake in settings and policy that keeps a gateway from starting.
+pub(super) fn start_mistakes(
+    loaded: &LoadedSettings,
+    policy: &LoadedPolicy,
+) -> Vec<LocatedMistake> {
+    let found = validate(&loaded.settings, policy).into_iter();
+    let located = found.map(|mistake| {
+        let in_settings =
+            |pointer: Pointer| (loaded.path.clone(), loaded.position(&pointer), pointer);
+        let (path, position, pointer) = match mistake.place {
+            MistakePlace::Settings(at) => in_settings(at),
+            MistakePlace::Server(name) => {
+                in_settings(loaded.server_pointer(&name).child("tool_defaults"))
+            }
+            MistakePlace::Policy(at) => match &loaded.settings.policy {
+                PolicySource::Inline(_) => in_settings(Pointer::of(["policy"]).join(&at)),
+                PolicySource::File(_) | PolicySource::Open => {
+                    (policy.path.clone(), policy.document.position(&at), at)
+                }
+            },
+        };
+        LocatedMistake {
+            path,
+            position,
+            pointer,
+            message: with_causes(&mistake.error),
+        }
+    });
+    located.collect()
+}
+
 /// Refuses settings that this build cannot run.
-pub(super) fn check_build(loaded: &LoadedSettings) -> Result<(), GatewayCommandError> {
+fn check_build(loaded: &LoadedSettings) -> Result<(), GatewayCommandError> {
     match unsupported_setting(loaded, TRACES_BUILT) {
         None => Ok(()),
         Some((at, message)) => Err(GatewayCommandError::NotBuilt {
@@ -73,6 +104,16 @@ pub(super) fn unsupported_setting(
 }
 
 impl LoadedConfig {
+    /// Refuses settings and policies that no gateway starts with.
+    pub(super) fn check(&self) -> Result<(), GatewayCommandError> {
+        check_build(&self.settings)?;
+        let mistakes = start_mistakes(&self.settings, &self.policy);
+        match mistakes.is_empty() {
+            true => Ok(()),
+            false => Err(GatewayCommandError::CannotStart { mistakes }),
+        }
+    }
+
     /// Every file that says something: when one of them is another, all are read again.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let mut files = self.settings.files.clone();

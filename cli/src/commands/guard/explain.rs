@@ -98,7 +98,7 @@ fn text(call: &CallInput, steps: &[GateResult]) -> String {
                     escape_controls(&denial.reason)
                 )
             }
-            None => format!("{dim}-     {gate}  not asked{dim:#}"),
+            None => format!("{dim}-     {gate}  not evaluated{dim:#}"),
         };
         out.push_str(&format!("  {line}\n"));
         for fault in denial(step).into_iter().flat_map(|it| &it.faults) {

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
 use toolwarden_guard::{LintRule, PolicyError, lint};
 use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_model::json::{Pointer, Position};
@@ -15,14 +16,7 @@ use crate::report::{
 
 pub(super) fn run(args: &GuardLintArgs) -> Result<CommandOutcome, CliError> {
     if args.rules {
-        let rules = LintRule::ALL.iter();
-        let lines = rules.map(|rule| format!("{:<20} {}\n", rule.as_str(), rule.description()));
-        let surprising = format!(
-            "{:<20} an empty list or a `*` that means less than it looks\n",
-            SURPRISING.id
-        );
-        print_text(&(lines.collect::<String>() + &surprising))?;
-        return Ok(CommandOutcome::Pass);
+        return print_rules(args.format);
     }
     let location = PolicyLocation::find(&args.policy)?;
     let file = location.path().display().to_string();
@@ -43,6 +37,39 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<CommandOutcome, CliError> {
         .any(|it| FAILING_LEVELS.contains(&it.level));
     print_text(&report.render(args.format))?;
     Ok(CommandOutcome::from_finding(found))
+}
+
+/// Lists all rules; reports about files have formats that a list of rules does not have.
+fn print_rules(format: ReportFormat) -> Result<CommandOutcome, CliError> {
+    let rules = LintRule::ALL
+        .iter()
+        .map(|rule| (rule.as_str(), rule.description()));
+    let rules = rules.chain([(
+        SURPRISING.id,
+        "an empty list or a `*` that means less than it looks",
+    )]);
+    print_text(&match format {
+        ReportFormat::Text => rules
+            .map(|(id, finds)| format!("{id:<20} {finds}\n"))
+            .collect::<String>(),
+        ReportFormat::Json => {
+            let rules: Vec<Value> = rules
+                .map(|(id, finds)| json!({"id": id, "finds": finds}))
+                .collect();
+            let document = json!({"schema": "toolwarden/guard/rules/v1", "rules": rules});
+            format!("{document:#}\n")
+        }
+        ReportFormat::Sarif
+        | ReportFormat::Junit
+        | ReportFormat::Github
+        | ReportFormat::Markdown => {
+            return Err(CliError::Contradiction {
+                one: "--rules".to_owned(),
+                other: "--format of a report".to_owned(),
+            });
+        }
+    })?;
+    Ok(CommandOutcome::Pass)
 }
 
 /// What makes the command fail.

@@ -29,7 +29,11 @@ fn recordings(args: &ReplayArgs) -> Result<Vec<RecordedExchange>, ProbeError> {
     let mut recordings = Vec::new();
     for path in &args.captures {
         let captures = capture::read(path)?;
+        let before = recordings.len();
         recordings.extend(captures.iter().flat_map(RecordedExchange::from_capture));
+        if recordings.len() == before {
+            return Err(ProbeError::NothingToReplay { path: path.clone() });
+        }
     }
     if args.from_fixtures {
         for (name, body) in FIXTURES {

@@ -1,9 +1,12 @@
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use toolwarden_drift::ToolwatchSeverity;
-use toolwarden_store::{Alert, AlertFilter, AlertStatus};
+use toolwarden_store::{Alert, AlertFilter, AlertStatus, Server, Store};
 use toolwarden_watch::json_documents as entry;
 
 use super::json_document::parse;
+use super::marked_words::mark_words;
 use super::{json_document, store_path};
 use crate::args::{AlertStatusArg, AlertsArgs, PlainFormat, SeverityArg};
 use crate::error::CliError;
@@ -12,8 +15,15 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &AlertsArgs) -> Result<CommandOutcome, CliError> {
     let alerts = match store_path::open_existing_store(&args.kept)? {
-        Some(store) => store.alerts(&filter(args))?,
-        None => Vec::new(),
+        Some(store) => {
+            let servers = store_path::servers_called(&store, &args.servers)?;
+            refuse_unknown_tools(&store, &servers, &args.tools)?;
+            store.alerts(&filter(args))?
+        }
+        None => {
+            store_path::refuse_names(&args.servers)?;
+            Vec::new()
+        }
     };
     let json = args.compat || args.format == PlainFormat::Json;
     print_text(&match (json, args.compat) {
@@ -31,6 +41,31 @@ pub(super) fn run(args: &AlertsArgs) -> Result<CommandOutcome, CliError> {
         (false, false) => text(&alerts),
     })?;
     Ok(CommandOutcome::Pass)
+}
+
+/// Refuses names of tools that the servers never had. An alert may be about a tool that was never pinned.
+fn refuse_unknown_tools(
+    store: &Store,
+    servers: &[Server],
+    tools: &[String],
+) -> Result<(), CliError> {
+    if tools.is_empty() {
+        return Ok(());
+    }
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for server in servers {
+        known.extend(store.tools(server.id)?);
+        known.extend(store.sightings(server.id)?.into_iter().map(|it| it.tool));
+    }
+    let all = store.alerts(&AlertFilter::default())?.into_iter();
+    known.extend(all.map(|alert| alert.tool));
+    match tools.iter().find(|tool| !known.contains(*tool)) {
+        None => Ok(()),
+        Some(name) => Err(CliError::NoSuchTool {
+            name: name.clone(),
+            suggestion: toolwarden_model::did_you_mean(name, known.iter().map(String::as_str)),
+        }),
+    }
 }
 
 fn filter(args: &AlertsArgs) -> AlertFilter {
@@ -83,12 +118,20 @@ fn text(alerts: &[Alert]) -> String {
         let changes = document.get("changes").and_then(Value::as_array);
         let count = changes.map_or(0, Vec::len);
         for change in changes.into_iter().flatten().take(3) {
+            let text_of = |key| change.get(key).and_then(Value::as_str);
             let word = |key| change.get(key).and_then(Value::as_str).unwrap_or_default();
             out.push_str(&format!(
                 "    {:<11} {}\n",
                 word("class"),
                 escape_controls(word("message"))
             ));
+            // What an agent reads is judged by its words.
+            if matches!(word("class"), "text" | "trust")
+                && let (Some(before), Some(after)) = (text_of("before"), text_of("after"))
+            {
+                let words = mark_words(before, after);
+                out.push_str(&format!("                {}\n", escape_controls(&words)));
+            }
         }
         if count > 3 {
             out.push_str(&format!("    {dim}and {} more{dim:#}\n", count - 3));

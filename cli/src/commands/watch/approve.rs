@@ -20,7 +20,7 @@ pub(super) fn run(args: &ApproveArgs) -> Result<CommandOutcome, CliError> {
     };
     let nothing_selected = !args.all && !args.text && args.tools.is_empty() && args.ids.is_empty();
     let Some(store) = store_path::open_existing_store(&args.kept)? else {
-        if nothing_selected {
+        if nothing_selected && args.server.is_none() {
             return show_pending(&[], args.format);
         }
         return Err(CliError::NothingPinned {

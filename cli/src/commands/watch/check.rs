@@ -297,6 +297,16 @@ impl<'k> PinLocation<'k> {
         if lock.is_some() && pins.known && !args.frozen {
             return Ok(());
         }
+        if let Self::Lock(lock, path) = self
+            && !pins.known
+            && !lock.servers.is_empty()
+        {
+            return Err(CliError::NotInLock {
+                server: source.key.clone(),
+                lock: path.to_owned(),
+                known: lock.servers.keys().cloned().collect(),
+            });
+        }
         if args.frozen || lock.is_some() {
             return Err(CliError::NotPinned {
                 server: source.key.name.clone(),
@@ -385,7 +395,8 @@ impl<'k> CheckSource<'k> for ObservedServerCheck<'k, '_> {
             unpinned_results(outcome, pins)
         };
         if args.compat {
-            (self.toolwatch_output, self.mutated) = toolwatch_output(pins, &self.observed, outcome)?;
+            (self.toolwatch_output, self.mutated) =
+                toolwatch_output(pins, &self.observed, outcome)?;
         }
         Ok(())
     }

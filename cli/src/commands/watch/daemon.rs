@@ -109,6 +109,11 @@ impl Daemon<'_> {
         if !once {
             return Ok(CommandOutcome::Pass);
         }
+        print_status(match (found, unanswered) {
+            (true, _) => "drift found: `toolwarden watch alerts` shows it",
+            (false, true) => "a server did not answer",
+            (false, false) => "no drift",
+        });
         Ok(Verdict::new(found, !unanswered).into())
     }
 

@@ -9,10 +9,13 @@ const CONTEXT: usize = 5;
 /// The text of a change with `{+added+}` and `[-removed-]` words, and a few of those around them; empty
 /// for changes of anything else.
 pub(super) fn marked_words(change: &Change) -> String {
-    let Some((before, after)) = changed_texts(change) else {
-        return String::new();
-    };
-    let runs = diff_words(&before, &after);
+    let texts = changed_texts(change);
+    texts.map_or_else(String::new, |(before, after)| mark_words(&before, &after))
+}
+
+/// Two texts as one, with `{+added+}` and `[-removed-]` words, and a few of those around them.
+pub(super) fn mark_words(before: &str, after: &str) -> String {
+    let runs = diff_words(before, after);
     let last = runs.len().saturating_sub(1);
     let parts = runs.iter().enumerate().map(|(index, run)| match run {
         WordRun::Added(words) => format!("{{+{}+}}", one_line(words)),

@@ -13,13 +13,14 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn list(args: &ListArgs) -> Result<CommandOutcome, CliError> {
     let mut listed: Vec<(Server, Vec<Baseline>)> = Vec::new();
-    if let Some(store) = store_path::open_existing_store(&args.kept)? {
-        let mut servers = store.servers()?;
-        servers.retain(|it| args.servers.is_empty() || args.servers.contains(&it.key.name));
-        for server in servers {
-            let baselines = store.baselines(server.id)?;
-            listed.push((server, baselines));
+    match store_path::open_existing_store(&args.kept)? {
+        Some(store) => {
+            for server in store_path::servers_called(&store, &args.servers)? {
+                let baselines = store.baselines(server.id)?;
+                listed.push((server, baselines));
+            }
         }
+        None => store_path::refuse_names(&args.servers)?,
     }
     print_text(&match args.format {
         PlainFormat::Json => {

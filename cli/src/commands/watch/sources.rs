@@ -115,9 +115,7 @@ pub(super) fn tool_sources(
     args: &SourceArgs,
     pinned: &PinnedArgs,
 ) -> Result<Vec<WatchSource>, CliError> {
-    let given = args
-        .timeout
-        .map(|seconds| Duration::from_secs(seconds.max(1)));
+    let given = args.timeout;
     let timeout = given.unwrap_or(DEFAULT_TIMEOUT);
     if args.mcp_url.len() > 1 && !args.headers.is_empty() {
         return Err(CliError::HeaderForMany);

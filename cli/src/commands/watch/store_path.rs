@@ -27,11 +27,17 @@ pub(in crate::commands) fn store_path(args: &StoreArgs) -> Result<PathBuf, CliEr
     {
         return Ok(store);
     }
-    if let Some(path) = std::env::var_os("TOOLWARDEN_STORE").filter(|it| !it.is_empty()) {
-        return Ok(path.into());
+    if let Some(path) = environment_store() {
+        return Ok(path);
     }
     let strategy = etcetera::choose_base_strategy().map_err(|_| CliError::NoHome)?;
     Ok(strategy.data_dir().join("toolwarden").join("toolwarden.db"))
+}
+
+/// The store that the environment names.
+fn environment_store() -> Option<PathBuf> {
+    let path = std::env::var_os("TOOLWARDEN_STORE").filter(|it| !it.is_empty());
+    path.map(PathBuf::from)
 }
 
 /// The store, made where there is none.
@@ -39,11 +45,25 @@ pub(super) fn open_store(args: &StoreArgs) -> Result<Store, CliError> {
     Ok(Store::open(&store_path(args)?)?)
 }
 
-/// The store of a command that only reads.
+/// The store of a command that only reads; `None` if the user has no store yet. A store that was named
+/// must exist: a misspelled path must not look like an empty store.
 pub(in crate::commands) fn open_existing_store(
     args: &StoreArgs,
 ) -> Result<Option<Store>, CliError> {
-    Ok(Store::open_existing(&store_path(args)?)?)
+    let path = store_path(args)?;
+    let is_named = args.store.is_some() || (args.config.is_none() && environment_store().is_some());
+    match Store::open_existing(&path)? {
+        // A gateway that never ran has no store yet, so settings may name one that does not exist.
+        None if is_named => Err(CliError::NoStore { path }),
+        found => Ok(found),
+    }
+}
+
+/// The store at a path, which must exist.
+pub(in crate::commands) fn require_store(path: &Path) -> Result<Store, CliError> {
+    Store::open_existing(path)?.ok_or_else(|| CliError::NoStore {
+        path: path.to_owned(),
+    })
 }
 
 pub(super) fn read_lock(path: &Path) -> Result<LockFile, CliError> {
@@ -80,20 +100,42 @@ pub(super) fn matching_servers(
     name: Option<&String>,
     scope: Option<&String>,
 ) -> Result<Vec<Server>, CliError> {
-    let all = store.servers()?;
-    let named = |server: &Server| name.is_none_or(|name| server.key.name == *name);
-    if let Some(name) = name.filter(|_| !all.iter().any(named)) {
-        let known = all.iter().map(|server| server.key.name.as_str());
+    let mut servers = servers_called(store, name.map_or(&[], std::slice::from_ref))?;
+    let scoped = |server: &Server| scope.is_none_or(|scope| server.key.scope == *scope);
+    if let Some(scope) = scope.filter(|_| !servers.iter().any(scoped)) {
+        let known = servers.iter().map(|server| server.key.scope.as_str());
+        return Err(CliError::NoSuchScope {
+            scope: scope.clone(),
+            suggestion: toolwarden_model::did_you_mean(scope, known),
+        });
+    }
+    servers.retain(scoped);
+    Ok(servers)
+}
+
+/// The servers of these names, each of which must exist; all servers if there are no names.
+pub(super) fn servers_called(store: &Store, names: &[String]) -> Result<Vec<Server>, CliError> {
+    let mut servers = store.servers()?;
+    let is_known = |name: &&String| servers.iter().any(|server| server.key.name == **name);
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+        let known = servers.iter().map(|server| server.key.name.as_str());
         return Err(CliError::NoSuchServer {
             name: name.clone(),
             suggestion: toolwarden_model::did_you_mean(name, known),
         });
     }
-    let scoped = |server: &Server| scope.is_none_or(|scope| server.key.scope == *scope);
-    let wanted = all
-        .into_iter()
-        .filter(|server| named(server) && scoped(server));
-    Ok(wanted.collect())
+    servers.retain(|server| names.is_empty() || names.contains(&server.key.name));
+    Ok(servers)
+}
+
+/// Refuses names of servers where there is no store.
+pub(super) fn refuse_names(servers: &[String]) -> Result<(), CliError> {
+    match servers.first() {
+        None => Ok(()),
+        Some(server) => Err(CliError::NothingPinned {
+            server: server.clone(),
+        }),
+    }
 }
 
 /// What the store has of the tools of a server: pinned, last seen, or pinned under a version.

@@ -4,6 +4,7 @@ mod approving;
 mod backup;
 mod callers;
 mod clock;
+mod config_refusals;
 mod demo;
 mod documents;
 mod explaining;

@@ -57,7 +57,7 @@ fn the_servers_of_a_client_become_settings_that_can_be_used() {
     );
     // Agents connect without a key, and are not administrators.
     assert_eq!(shown["identity"]["anonymous"], "ada");
-    assert_eq!(shown["identity"]["admins"], json!(["admin"]));
+    assert_eq!(shown["identity"]["admins"], json!(null));
     let yaml = run(&sandbox, &["config", "show"]).out;
     assert!(
         yaml.contains("\n    env:\n      DOCS_TOKEN: \"***\"\n"),
@@ -111,7 +111,7 @@ fn a_client_is_found_in_its_usual_place_or_read_from_standard_input() {
     let nowhere = run(&sandbox, &["import", "cursor"]);
     assert_eq!(nowhere.code, 2);
     assert!(
-        nowhere.err.contains("looked at .cursor/mcp.json\n"),
+        nowhere.err.contains("not found: .cursor/mcp.json\n"),
         "{nowhere:?}"
     );
     let text = r#"{"mcpServers": {"web": {"url": "https://mcp.example/mcp"}}}"#;

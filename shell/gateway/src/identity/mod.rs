@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use toolwarden_live_guard::CallerClaims;
+use toolwarden_model::json::Pointer;
 use toolwarden_settings::{IdentitySettings, NameSource, PrincipalNames};
 
 use api_key::{ApiKeyTable, Digest};
@@ -106,6 +107,25 @@ impl Identities {
     /// The settings are invalid.
     pub async fn reload(&self, settings: &IdentitySettings) -> Result<Self, IdentityError> {
         Self::build(settings, self.issuers.timing(), Some(&self.issuers))
+    }
+
+    /// The mistakes that [`Self::load`] would report, each with its place in the settings. It fetches nothing.
+    pub(crate) fn mistakes(settings: &IdentitySettings) -> Vec<(Pointer, IdentityError)> {
+        let at = |key: &str| Pointer::of(["identity", key]);
+        let mut found = Vec::new();
+        let names = PrincipalNames::new(settings).and_then(|names| names.admins(settings));
+        if let Err(error) = names {
+            found.push((Pointer::of(["identity"]), error.into()));
+        }
+        if let Err(error) = ApiKeyTable::new(&settings.api_keys) {
+            found.push((at("api_keys"), error));
+        }
+        for (index, issuer) in settings.jwt.iter().enumerate() {
+            if let Err(error) = jwt::check(issuer) {
+                found.push((at("jwt").index(index), error));
+            }
+        }
+        found
     }
 
     fn build(

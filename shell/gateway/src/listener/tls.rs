@@ -37,7 +37,11 @@ struct CertificateFiles {
 }
 
 impl ServerCertificates {
-    pub(super) fn read(settings: &TlsSettings) -> Result<Self, ListenError> {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// The files cannot be used.
+    pub fn read(settings: &TlsSettings) -> Result<Self, ListenError> {
         let files = CertificateFiles::read(settings)?;
         let config = Arc::new(server_config(settings, &files)?);
         Ok(Self(Arc::new(ArcSwap::from_pointee(LoadedCertificates {

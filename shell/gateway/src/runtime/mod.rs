@@ -7,6 +7,7 @@ mod misuse_alerts;
 mod reload;
 mod start;
 mod store_quota_alerts;
+mod validate;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ use crate::listener::{HttpListener, ServeSummary, ServerCertificates, Shutdown};
 
 pub use error::{ReloadError, StartError};
 pub use start::SingleAgentGateway;
+pub use validate::{MistakePlace, StartMistake, validate};
 
 /// How long cancelled calls have to record their outcome and to send their error.
 const ABORT_GRACE: Duration = Duration::from_secs(2);

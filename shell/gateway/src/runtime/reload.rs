@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolwarden_live_guard::LoadedPolicy;
 use toolwarden_settings::{Settings, SettingsChanges};
 
-use super::start::{check_attributes, check_defaults, check_roles};
+use super::validate::{refuse_first, validate};
 use super::{RunningGateway, StartError};
 use crate::catalog::{ListKind, ServerCatalog};
 use crate::gateway::Gateway;
@@ -27,11 +27,7 @@ impl RunningGateway {
     ) -> Result<SettingsChanges, StartError> {
         let before = self.gateway.settings();
         let changes = before.changes(&settings);
-        check_defaults(&settings)?;
-        check_attributes(&settings, &policy)?;
-        if !settings.identity.can_identify_callers() {
-            return Err(StartError::NoCallers);
-        }
+        refuse_first(validate(&settings, &policy))?;
         settings.listen.address = before.listen.address;
         if settings.listen.tls.is_some() != before.listen.tls.is_some() {
             settings.listen.tls.clone_from(&before.listen.tls);
@@ -40,7 +36,6 @@ impl RunningGateway {
         settings.traces.clone_from(&before.traces);
         let identities = self.frontend.identities.load();
         let identities = identities.reload(&settings.identity).await?;
-        check_roles(&settings, &policy)?;
         let allowed_hosts = AllowedHosts::new(&settings.listen, self.address())?;
         if let (Some(certificates), Some(tls)) = (&self.certificates, &settings.listen.tls) {
             certificates.reload(tls)?;

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use toolwarden_guard::ToolPolicy;
 use toolwarden_live_guard::{AuditLog, Clock, LiveGuard, LoadedPolicy};
 use toolwarden_notify::{Notifier, NotifierOptions};
 use toolwarden_settings::{ServerSettings, SessionSharing, Settings, StartMode};
 use toolwarden_watch::inline::{InlineOptions, InlineWatch};
 
+use super::validate::{refuse_first, validate, validate_rules};
 use super::{RunningGateway, StartError, background};
 use crate::catalog::ServerCatalog;
 use crate::gateway::Gateway;
@@ -39,10 +39,7 @@ impl RunningGateway {
         policy: LoadedPolicy,
         masked: Value,
     ) -> Result<Self, StartError> {
-        if !settings.identity.can_identify_callers() {
-            return Err(StartError::NoCallers);
-        }
-        check_roles(&settings, &policy)?;
+        refuse_first(validate(&settings, &policy))?;
         let identities = Identities::load(&settings.identity).await?;
         let listen = settings.listen.clone();
         let (gateway, notifier) = assemble(settings, policy, false)?;
@@ -70,6 +67,7 @@ impl SingleAgentGateway {
     /// # Errors
     /// Something the settings name cannot be used.
     pub fn start(mut settings: Settings, policy: LoadedPolicy) -> Result<Self, StartError> {
+        refuse_first(validate_rules(&settings, &policy))?;
         // There is no other agent, so one connection serves for everything.
         for server in &mut settings.servers {
             server.sessions = SessionSharing::Shared;
@@ -97,8 +95,6 @@ fn assemble(
     policy: LoadedPolicy,
     alone: bool,
 ) -> Result<(Gateway, Notifier), StartError> {
-    check_defaults(&settings)?;
-    check_attributes(&settings, &policy)?;
     let tracer = Tracer::new(settings.traces.as_ref())?;
     let log = AuditLog::open_store(&settings.store, &policy.guard)?;
     log.set_quota(settings.store_quota as u64);
@@ -122,50 +118,6 @@ fn open_notifier(settings: &Settings) -> Result<Notifier, StartError> {
         ..NotifierOptions::default()
     };
     Ok(Notifier::open(options)?)
-}
-
-/// Rejects invalid tool defaults at startup; otherwise they would show only when a tool is withheld.
-pub(super) fn check_defaults(settings: &Settings) -> Result<(), StartError> {
-    for server in &settings.servers {
-        if let Some(defaults) = &server.tool_defaults
-            && let Err(mistakes) = ToolPolicy::read_defaults(defaults)
-        {
-            return Err(StartError::ToolDefaults {
-                server: server.name.clone(),
-                mistakes,
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Roles that tokens grant must exist in the policy: a misspelled one would grant nothing.
-pub(super) fn check_roles(settings: &Settings, policy: &LoadedPolicy) -> Result<(), StartError> {
-    for jwt in &settings.identity.jwt {
-        let given = jwt.roles.iter().flat_map(|roles| roles.map.iter());
-        for (value, roles) in given {
-            if let Some(role) = roles.iter().find(|role| !policy.guard.has_role(role)) {
-                return Err(StartError::UnknownRole {
-                    value: value.clone(),
-                    role: role.clone(),
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Rejects conditions that could never be evaluated: they would silently disable their group.
-pub(super) fn check_attributes(
-    settings: &Settings,
-    policy: &LoadedPolicy,
-) -> Result<(), StartError> {
-    for (attribute, group) in policy.guard.condition_attributes() {
-        if !settings.client_attributes.contains(&attribute) {
-            return Err(StartError::NoSuchAttribute { group, attribute });
-        }
-    }
-    Ok(())
 }
 
 impl Gateway {

@@ -5,6 +5,7 @@ use toolwarden_model::Fingerprint;
 use toolwarden_model::document::{DiagnosticKind, LocatedValue, Section};
 
 use super::super::keys::{ADMIN, API_KEY, CERTIFICATE, IDENTITY, JWT, ROLE_CLAIM};
+use super::super::mask::MASK;
 use super::super::{
     AdminSettings, AmbiguousPrincipals, ApiKeySettings, CertificateSettings, IdentitySettings,
     JwtKeys, JwtSettings, KEY_MAX_STALE, KEY_REFRESH, PrincipalNames, RoleClaim, SettingsProblem,
@@ -50,6 +51,7 @@ impl SettingsReader<'_> {
             identity.admins = self.admins(at);
         }
         self.check_ambiguous_names(&section, &identity);
+        self.warn_unnamed_admins(&section, &identity);
         identity
     }
 
@@ -97,6 +99,30 @@ impl SettingsReader<'_> {
         let message = ambiguous.to_string();
         self.reader
             .report(&place, SettingsProblem::Principals { message });
+    }
+
+    /// Warns of administrators that no caller can be: their name is misspelled, or their key is missing.
+    fn warn_unnamed_admins(&mut self, section: &Section<'_>, identity: &IdentitySettings) {
+        let (Some(at), Ok(names)) = (section.said("admins"), PrincipalNames::new(identity)) else {
+            return;
+        };
+        let place = |index: usize| match at.value.is_array() {
+            true => at.pointer.index(index),
+            false => at.pointer.clone(),
+        };
+        for (index, AdminSettings { principal, .. }) in identity.admins.iter().enumerate() {
+            if names.owner(principal).is_none() {
+                let place = place(index);
+                let mut masked = self.masked_texts.keys();
+                let is_masked = masked.any(|it| it.as_str().starts_with(place.as_str()));
+                let principal = if is_masked { MASK } else { principal };
+                let message = format!(
+                    "no credential of these settings names the administrator `{principal}`; give it a key \
+                     (`toolwarden key new --principal {principal}`) under `identity.api_keys`"
+                );
+                self.warn(&place, &message);
+            }
+        }
     }
 
     fn role_claim(&mut self, at: &LocatedValue<'_>) -> Option<RoleClaim> {

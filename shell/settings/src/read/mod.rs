@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use toolwarden_files::{parse_document, read_text};
 use toolwarden_model::document::{DiagnosticKind, Document, DocumentReader};
-use toolwarden_model::json::{Object, Pointer, Position};
+use toolwarden_model::json::{Pointer, Position};
 
 use super::error::MAX_BYTES;
 use super::interpolate::{Interpolation, InterpolationContext, interpolate};
@@ -39,7 +39,7 @@ pub struct LoadedSettings {
     /// Every file that was read: the settings, the policy, and those referred to.
     pub files: Vec<PathBuf>,
     masked: Value,
-    /// The positions of keys, two levels deep. The document itself contains secrets.
+    /// The positions of keys and elements, [`POSITION_DEPTH`] levels deep. The document itself contains secrets.
     positions: BTreeMap<Pointer, Position>,
 }
 
@@ -110,12 +110,17 @@ impl Settings {
 }
 
 impl LoadedSettings {
-    /// The position of a key of the file, or of a key within one; the start of the file if the key is
-    /// missing.
+    /// The position of a key, or of the nearest key around it that is written; the start of the file if none is.
     #[must_use]
     pub fn position(&self, at: &Pointer) -> Position {
-        let start = Position { line: 1, column: 1 };
-        self.positions.get(at).copied().unwrap_or(start)
+        let mut at = at.clone();
+        while at != Pointer::root() {
+            if let Some(position) = self.positions.get(&at) {
+                return *position;
+            }
+            at.pop();
+        }
+        Position { line: 1, column: 1 }
     }
 
     /// The place of a server: under `servers`, or under `mcpServers`.
@@ -134,23 +139,30 @@ impl LoadedSettings {
     }
 }
 
+/// Deep enough for the entries that are checked together with the policy: `policy.groups.NAME.when`.
+const POSITION_DEPTH: usize = 4;
+
 fn key_positions(document: &Document) -> BTreeMap<Pointer, Position> {
     let mut places = BTreeMap::new();
-    let keys = |value: &Value| {
-        value
-            .as_object()
-            .into_iter()
-            .flat_map(Object::keys)
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    for key in keys(&document.value) {
-        let at = Pointer::of([key.as_str()]);
-        places.insert(at.clone(), document.position(&at));
-        for inner in document.value.get(&key).map(keys).unwrap_or_default() {
-            let at = at.child(&inner);
-            places.insert(at.clone(), document.position(&at));
+    let mut level = vec![(Pointer::root(), &document.value)];
+    for _ in 0..POSITION_DEPTH {
+        let mut next: Vec<(Pointer, &Value)> = Vec::new();
+        for (at, value) in level {
+            match value {
+                Value::Object(members) => {
+                    next.extend(members.iter().map(|(key, it)| (at.child(key), it)));
+                }
+                Value::Array(items) => {
+                    next.extend(items.iter().enumerate().map(|(i, it)| (at.index(i), it)));
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
         }
+        places.extend(
+            next.iter()
+                .map(|(at, _)| (at.clone(), document.position(at))),
+        );
+        level = next;
     }
     places
 }
@@ -253,12 +265,20 @@ fn relevant_mistakes(
 
 const POLICY_KEYS: &[&str] = &[
     "tools",
+    "tool",
+    "resources",
+    "prompts",
+    "skills",
+    "methods",
     "groups",
     "roles",
     "principals",
     "quarantine",
     "strict_groups",
     "mode",
+    "unlisted",
+    "sessions",
+    "states",
     "rate",
     "audit",
     "zone",

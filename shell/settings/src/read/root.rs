@@ -278,11 +278,6 @@ impl SettingsReader<'_> {
             };
             self.warn(&place("servers"), message);
         }
-        if !settings.identity.can_identify_callers() {
-            let message = "no caller can authenticate: set `api_keys`, `jwt`, `certificates` or `anonymous` \
-                           under `identity`";
-            self.warn(&place("identity"), message);
-        }
         let exposed = !settings.listen.address.ip().is_loopback();
         if exposed && settings.listen.tls.is_none() {
             let message = "other machines can reach this address, and traffic is not encrypted: set `tls`, or \

@@ -480,17 +480,14 @@ fn surprising_settings_give_warnings() {
     };
     assert_eq!(
         told("{}"),
-        [
-            "1:1: /: there are no servers, so the gateway offers nothing",
-            "1:1: /: no caller can authenticate: set `api_keys`, `jwt`, `certificates` or `anonymous` under `identity`",
-        ]
+        ["1:1: /: there are no servers, so the gateway offers nothing"]
     );
     let text = "
 listen: 0.0.0.0:1
 mcpServers:
   a: {command: x, headers: {a: b}, timeout: 5, envFile: .env}
 policy: {tools: {t: {group: []}}}
-identity: {anonymous: guest, api_keys: [{principal: p, key: short}]}
+identity: {anonymous: guest, api_keys: [{principal: p, key: short}], admins: [p, guset]}
 ";
     assert_eq!(
         told(text),
@@ -500,6 +497,8 @@ identity: {anonymous: guest, api_keys: [{principal: p, key: short}]}
             "4:36: /mcpServers/a/timeout: this key of a client is ignored",
             "4:19: /mcpServers/a/headers: ignored because `command` is set",
             "6:56: /identity/api_keys/0/key: a key of less than 20 characters can be guessed",
+            "6:82: /identity/admins/1: no credential of these settings names the administrator `guset`; give it a key \
+             (`toolwarden key new --principal guset`) under `identity.api_keys`",
             "2:1: /listen: other machines can reach this address, and traffic is not encrypted: set `tls`, or put \
              a TLS proxy in front of it",
             "6:1: /identity: other machines can reach this address, and callers need no credentials",

@@ -7,14 +7,17 @@ use serde_json::{Value, json};
 
 use crate::args::{GatewayExplainArgs, PlainFormat};
 use crate::ci_escape::escape_json;
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 
 pub(in crate::commands) fn run(args: &GatewayExplainArgs) -> Result<CommandOutcome, CliError> {
     let mut explained = match &args.url {
         Some(url) => online::query_gateway(url, args)?,
-        None => offline::explain(args)?,
+        None => match args.online_option() {
+            Some(option) => return Err(GatewayCommandError::NeedsUrl { option }.into()),
+            None => offline::explain(args)?,
+        },
     };
     let callable = explained.get("callable") == Some(&Value::Bool(true));
     match args.format {
@@ -59,7 +62,7 @@ fn text(explained: &Value, args: &GatewayExplainArgs) -> String {
         out.push_str(&match step.get("passes").and_then(Value::as_bool) {
             Some(true) => format!("  {good}pass{good:#}  {gate:<12} {dim}{reason}{dim:#}\n"),
             Some(false) => format!("  {bad}deny{bad:#}  {gate:<12} {reason}\n"),
-            None => format!("  {dim}-     {gate:<12} not asked{dim:#}\n"),
+            None => format!("  {dim}-     {gate:<12} not evaluated{dim:#}\n"),
         });
     }
     if !is("callable") {

@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(in crate::commands) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     let read = load::load(args.settings.path(), args.listen)?;
-    load::check_build(&read.settings)?;
+    read.check()?;
     install_reaper();
     process::block_on(Box::pin(serve(args, read)))
 }

@@ -75,6 +75,7 @@ impl SettingsReloader {
         running: &RunningGateway,
         log: &ServeLog,
     ) -> Result<(), GatewayCommandError> {
+        read.check()?;
         let warnings = read.warnings();
         let files = read.files();
         let masked = read.settings.masked();

@@ -187,31 +187,52 @@ struct CheckedToken {
     generation: u64,
 }
 
+/// The keys of an issuer as the settings give them, before any are fetched.
+enum ConfiguredKeys {
+    Fixed(VerificationKey),
+    Remote(KeySource),
+}
+
+impl ConfiguredKeys {
+    fn of(settings: &JwtSettings) -> Result<Self, IdentityError> {
+        let issuer = shown_issuer(settings.issuer.as_deref());
+        Ok(match &settings.keys {
+            JwtKeys::Secret(secret) if secret.len() < MIN_SECRET_BYTES => {
+                let least = MIN_SECRET_BYTES;
+                return Err(IdentityError::WeakSecret { issuer, least });
+            }
+            JwtKeys::Secret(secret) => Self::Fixed(VerificationKey::from_secret(secret)),
+            JwtKeys::PublicKey(pem) => Self::Fixed(
+                VerificationKey::from_pem(pem)
+                    .map_err(|why| IdentityError::PublicKey { issuer, why })?,
+            ),
+            JwtKeys::Jwks(url) => Self::Remote(KeySource::KeySet(parse_url(url)?)),
+            JwtKeys::Discovery => {
+                let name = settings.issuer.clone();
+                let name = name.ok_or(IdentityError::DiscoveryWithoutIssuer)?;
+                let url = parse_url(&name)?;
+                Self::Remote(KeySource::Issuer { name, url })
+            }
+        })
+    }
+}
+
+/// Checks the settings of an issuer without fetching its keys.
+pub(super) fn check(settings: &JwtSettings) -> Result<(), IdentityError> {
+    match ConfiguredKeys::of(settings)? {
+        ConfiguredKeys::Fixed(_) => Ok(()),
+        ConfiguredKeys::Remote(source) => RemoteKeys::check(&source),
+    }
+}
+
 impl Issuer {
     fn new(
         settings: &JwtSettings,
         remote: impl Fn(&JwtSettings, KeySource) -> Result<Arc<RemoteKeys>, IdentityError>,
     ) -> Result<Self, IdentityError> {
-        let issuer = shown_issuer(settings.issuer.as_deref());
-        let keys = match &settings.keys {
-            JwtKeys::Secret(secret) if secret.len() < MIN_SECRET_BYTES => {
-                let least = MIN_SECRET_BYTES;
-                return Err(IdentityError::WeakSecret { issuer, least });
-            }
-            JwtKeys::Secret(secret) => IssuerKeys::Fixed(VerificationKey::from_secret(secret)),
-            JwtKeys::PublicKey(pem) => IssuerKeys::Fixed(
-                VerificationKey::from_pem(pem)
-                    .map_err(|why| IdentityError::PublicKey { issuer, why })?,
-            ),
-            JwtKeys::Jwks(url) => {
-                IssuerKeys::Remote(remote(settings, KeySource::KeySet(parse_url(url)?))?)
-            }
-            JwtKeys::Discovery => {
-                let name = settings.issuer.clone();
-                let name = name.ok_or(IdentityError::DiscoveryWithoutIssuer)?;
-                let url = parse_url(&name)?;
-                IssuerKeys::Remote(remote(settings, KeySource::Issuer { name, url })?)
-            }
+        let keys = match ConfiguredKeys::of(settings)? {
+            ConfiguredKeys::Fixed(key) => IssuerKeys::Fixed(key),
+            ConfiguredKeys::Remote(source) => IssuerKeys::Remote(remote(settings, source)?),
         };
         let rule = ClaimRules::new(settings);
         let settings = Arc::new(settings.clone());

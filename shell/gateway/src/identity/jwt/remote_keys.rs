@@ -91,13 +91,19 @@ struct Shared {
 }
 
 impl RemoteKeys {
+    /// Checks that keys could be fetched: a system without root certificates is reported at once, and not with
+    /// the first token.
+    pub(super) fn check(source: &KeySource) -> Result<(), IdentityError> {
+        drop(toolwarden_http::client(source.address())?);
+        Ok(())
+    }
+
     pub(super) fn start(
         issuer: Option<String>,
         source: KeySource,
         timing: Timing,
     ) -> Result<Self, IdentityError> {
-        // A system without root certificates is reported at once, and not with the first token.
-        drop(toolwarden_http::client(source.address())?);
+        Self::check(&source)?;
         let shared = Arc::new(Shared {
             issuer: issuer.unwrap_or_else(|| display_url(source.address())),
             source,
