@@ -176,10 +176,10 @@ async fn read_server(client: &McpClient, calls: &[SampleCall]) -> Result<LiveAns
 
 fn has_name(definition: &str, name: &str) -> bool {
     #[derive(serde::Deserialize)]
-    struct NamedServer {
+    struct NamedDefinition {
         name: String,
     }
-    serde_json::from_str::<NamedServer>(definition).is_ok_and(|it| it.name == name)
+    serde_json::from_str::<NamedDefinition>(definition).is_ok_and(|it| it.name == name)
 }
 
 fn progress(servers: usize) -> ProgressBar {

@@ -90,7 +90,7 @@ struct ServerLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ToolsLabels {
     server: String,
-    tool_action: &'static str,
+    treatment: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -181,7 +181,7 @@ impl GatewayGauges {
             for (treated, count) in &reading.tools {
                 let labels = ToolsLabels {
                     server: server.clone(),
-                    tool_action: treated.as_str(),
+                    treatment: treated.as_str(),
                 };
                 tools.get_or_create(&labels).set(to_i64(*count));
             }
