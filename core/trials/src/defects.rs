@@ -2,12 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use toolwarden_model::reply::TrialFailure;
+
 use super::change::keyword;
 use super::member_declaration::MemberDeclaration;
 use super::rate::Rate;
 use super::snapshot::{Snapshot, ToolContract};
 use super::trial_mark::TrialMark;
 use super::trial_rule::TrialRule;
+
+/// What the rules of notes begin with that report a client which fails on a reply.
+pub(super) const CLIENT_RULE_PREFIX: &str = "client-";
 
 /// A fault and its rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +144,35 @@ pub(super) fn broken_call_defects(snapshot: &Snapshot) -> Vec<Defect> {
     broken.collect()
 }
 
+/// The requests that the provider refused because of the tools. They say nothing about the model, but
+/// callers with these tools cannot use the provider.
+pub(super) fn rejection_defect(snapshot: &Snapshot) -> Option<Defect> {
+    let mut failures = snapshot.failures();
+    let (_, rejected) = failures.find(|(it, _)| *it == TrialFailure::SchemaRejected)?;
+    Some(Defect {
+        tool: None,
+        rule: TrialRule::ToolsRejected,
+        pointer: "/trials/failures/schema_rejected".to_owned(),
+        what: "the provider refused the tools: its dialect does not accept their schemas"
+            .to_owned(),
+        rate: Rate::new(rejected, snapshot.trials.planned),
+    })
+}
+
+/// The clients that fail on replies.
+fn client_defects(snapshot: &Snapshot) -> Vec<Defect> {
+    let notes = snapshot.replies.notes.iter();
+    let clients = notes.filter(|(rule, _)| rule.starts_with(CLIENT_RULE_PREFIX));
+    let defects = clients.map(|(rule, note)| Defect {
+        tool: None,
+        rule: TrialRule::ClientBreak,
+        pointer: format!("/replies/notes/{rule}"),
+        what: note.message.clone(),
+        rate: note.replies,
+    });
+    defects.collect()
+}
+
 /// The occurrences of one fault on one side.
 pub(super) fn defect_of_mark(mark: &TrialMark, snapshot: &Snapshot) -> Option<Defect> {
     let measured = snapshot.trials.measured;
@@ -173,6 +207,11 @@ pub(super) fn defect_of_mark(mark: &TrialMark, snapshot: &Snapshot) -> Option<De
             what: "the model called a tool that the case forbids".to_owned(),
             rate: Rate::new(0, measured),
         }),
+        TrialMark::Broken(rule) if rule.starts_with(CLIENT_RULE_PREFIX) => {
+            let pointer = format!("/replies/notes/{rule}");
+            let mut found = client_defects(snapshot).into_iter();
+            found.find(|it| it.pointer == pointer)
+        }
         TrialMark::Broken(rule) => {
             let note = snapshot.replies.notes.get(rule)?;
             Some(Defect {

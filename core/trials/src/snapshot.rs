@@ -85,6 +85,13 @@ impl Snapshot {
         })
     }
 
+    /// Whether the provider refused the tools in any trial.
+    #[must_use]
+    pub fn rejects_tools(&self) -> bool {
+        self.failures()
+            .any(|(it, _)| it == TrialFailure::SchemaRejected)
+    }
+
     /// Why trials were not measured, and how often.
     pub fn failures(&self) -> impl Iterator<Item = (TrialFailure, u64)> + '_ {
         let failures = self.trials.failures.iter();

@@ -15,6 +15,8 @@ pub enum TrialRule {
     ArgumentsEncoding,
     /// Something sent as a call is not a call.
     BrokenCall,
+    /// A client library raises on a reply, or loses or garbles its calls.
+    ClientBreak,
     /// Whether the tool is called where it is asked for.
     Emitted,
     /// The minimum share of trials that call the tool.
@@ -63,6 +65,8 @@ pub enum TrialRule {
     Tokens,
     /// The format of ids, in the words of tooldrift.
     ToolCallIdFormat,
+    /// The provider refuses the tools, and with them the request.
+    ToolsRejected,
     /// The tools of the suite that a snapshot has.
     Tools,
     /// A call of a tool that was not offered.
@@ -109,6 +113,7 @@ impl TrialRule {
             Self::ArgumentType => "argument_type",
             Self::ArgumentsEncoding => "arguments_encoding",
             Self::BrokenCall => "broken_call",
+            Self::ClientBreak => "client_break",
             Self::Emitted => "emitted",
             Self::EmitRate => "emit_rate",
             Self::ExactArguments => "exact_arguments",
@@ -135,6 +140,7 @@ impl TrialRule {
             Self::Tokens => "tokens",
             Self::ToolCallIdFormat => "tool_call_id_format",
             Self::Tools => "tools",
+            Self::ToolsRejected => "tools_rejected",
             Self::UndeclaredTool => "undeclared_tool",
             Self::UniqueIds => "unique_ids",
             Self::UnreadableArguments => "unreadable_arguments",

@@ -155,7 +155,7 @@ pub(super) fn compare_with_pins(
         suite: taken.suite.clone(),
         tools: shown_tools(taken, expected, &changes),
         changes,
-        verdict: if taken.is_measured() {
+        verdict: if taken.is_measured() || breaks {
             Verdict::new(breaks, true)
         } else {
             Verdict::NotMeasured

@@ -126,13 +126,14 @@ fn run_until_decided(
 }
 
 /// Each provider with the next, and each with what is pinned. What was not measured is compared with
-/// nothing.
+/// nothing, unless the provider refused the tools: that is a finding.
 fn compare_all(
     taken: &[Snapshot],
     pins: Option<&ContractPins>,
     judge: &JudgeArgs,
 ) -> Result<Vec<ProbeComparison>, ProbeError> {
-    let measured: Vec<&Snapshot> = taken.iter().filter(|it| it.is_measured()).collect();
+    let telling = |it: &&Snapshot| it.is_measured() || it.rejects_tools();
+    let measured: Vec<&Snapshot> = taken.iter().filter(telling).collect();
     let mut compared = Vec::new();
     for pair in measured.windows(2) {
         if let [old, new] = pair {

@@ -4,6 +4,7 @@ use toolwarden_model::reply::{FinishClass, StreamMode, WireApi};
 
 use super::signature::ReplySignature;
 use super::{MAX_WORDS, OTHERS, bump, keep_smallest, shorten};
+use crate::defects::CLIENT_RULE_PREFIX;
 use crate::rate::Rate;
 use crate::snapshot::{CaseContract, LeakCount, NoteCount, ReplyContract};
 use crate::suite::CallExpectation;
@@ -58,7 +59,9 @@ impl ReplyStatsBuilder {
         let mut marks = Vec::new();
         marks.extend(self.leaks(reply));
         let rules = reply.notes.iter().map(|(rule, ..)| rule.as_str());
-        let broken = rules.filter(|rule| BROKEN_CALL_NOTES.contains(rule));
+        let broken = rules.filter(|rule| {
+            BROKEN_CALL_NOTES.contains(rule) || rule.starts_with(CLIENT_RULE_PREFIX)
+        });
         marks.extend(broken.map(|rule| TrialMark::Broken(rule.to_owned())));
         if !self.finish_reason(reply) {
             marks.push(TrialMark::Inconsistent);

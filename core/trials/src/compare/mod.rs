@@ -19,6 +19,7 @@ pub use metric::Metric;
 
 use self::metric::{Metrics, OutcomeRow, Stratum, metrics, strata};
 use super::change::{ChangeParts, TrialChange, sort};
+use super::defects::rejection_defect;
 use super::rate::Rate;
 use super::snapshot::{CaseContract, Snapshot, TrialCounts};
 use super::statistics::{Confidence, Interval, difference};
@@ -170,6 +171,9 @@ pub fn compare(
     let metrics = compare_metrics(old, new, options);
     let mut changes = describe::changes(old, new, &metrics);
     minor_changes::add_minor_changes(old, new, &mut changes);
+    let rejected = newly_rejected(old, new);
+    let is_rejected = rejected.is_some();
+    changes.extend(rejected);
     let hollow = lacks_tool_data(old) || lacks_tool_data(new);
     if hollow {
         changes.push(unknown_tools(old, new));
@@ -195,7 +199,9 @@ pub fn compare(
         .try_fold(0, |most, it| Some(it?.max(most)));
     let breaking = changes.iter().any(|it| it.severity() == Severity::Breaking)
         || metrics.iter().any(|it| it.verdict == Verdict::Drift);
-    let verdict = if !old.is_measured() || !new.is_measured() {
+    let verdict = if is_rejected && old.is_measured() {
+        Verdict::Drift
+    } else if !old.is_measured() || !new.is_measured() {
         Verdict::NotMeasured
     } else if breaking {
         Verdict::Drift
@@ -264,6 +270,25 @@ fn lacks_tool_data(snapshot: &Snapshot) -> bool {
     let tools = &snapshot.tools;
     let known = |name: &String| tools.contains_key(name);
     tools.is_empty() || !snapshot.tool_hashes.keys().all(known)
+}
+
+/// The change if the new side refuses the tools and the old one never did.
+fn newly_rejected(old: &Snapshot, new: &Snapshot) -> Option<TrialChange> {
+    let now = rejection_defect(new)?;
+    if rejection_defect(old).is_some() {
+        return None;
+    }
+    let before = Rate::new(0, old.trials.planned);
+    Some(TrialChange::from(ChangeParts {
+        tool: None,
+        rule: now.rule,
+        pointer: now.pointer,
+        severity: Severity::Breaking,
+        before: before.to_string(),
+        after: now.rate.to_string(),
+        message: now.what,
+        rates: Some((before, now.rate)),
+    }))
 }
 
 fn unknown_tools(old: &Snapshot, new: &Snapshot) -> TrialChange {

@@ -1,5 +1,6 @@
 use serde_json::Value;
 use toolwarden_canon::RenamedTool;
+use toolwarden_canon::client_behaviour::{HttpReply, judge};
 use toolwarden_canon::reply::{self, ReplyLimits};
 use toolwarden_model::reply::{NotMeasured, StreamMode, WireApi};
 use toolwarden_trials::MeasuredReply;
@@ -37,11 +38,13 @@ pub(super) fn measure_exchange(
             detail: status_message(status, &exchange.body),
         });
     }
-    measure_body(&exchange.body, reading)
+    let content_type = exchange.header("content-type").unwrap_or_default();
+    measure_body(content_type, &exchange.body, reading)
 }
 
 /// Evaluates the body of a successful response.
 pub(super) fn measure_body(
+    content_type: &str,
     body: &[u8],
     reading: &ReplyContext<'_>,
 ) -> Result<MeasuredReply, NotMeasured> {
@@ -52,7 +55,18 @@ pub(super) fn measure_body(
         ..ReplyLimits::default()
     };
     match reply::read(reading.wire, reading.mode, body, &limits) {
-        Ok(reply) => Ok(reading.observer.observe(reply, reading.renamed, redactor)),
+        Ok(reply) => {
+            let response = HttpReply { content_type, body };
+            let findings = judge(reading.wire, reading.mode, response, &reply);
+            let mut measured = reading.observer.observe(reply, reading.renamed, redactor);
+            let notes = findings.iter().map(|it| {
+                let message = it.message();
+                let message = redactor.map_or(message.clone(), |by| by.redact_text(&message));
+                (it.rule(), String::new(), message)
+            });
+            measured.notes.extend(notes);
+            Ok(measured)
+        }
         Err(failure) => Err(match redactor {
             Some(redactor) => NotMeasured {
                 detail: redactor.redact_text(&failure.detail),

@@ -264,7 +264,7 @@ pub fn run_fixture(provider: Provider, suite: &ProbeSuite, body: &[u8]) -> Suite
         case: case.map(|it| it.name.clone()).unwrap_or_default(),
         mode: StreamMode::Nonstream,
         repetition: 0,
-        outcome: measure_body(body, &reading),
+        outcome: measure_body("application/json", body, &reading),
         attempts: 1,
         latency_ms: None,
         first_event_ms: None,

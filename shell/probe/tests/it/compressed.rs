@@ -11,7 +11,7 @@ use toolwarden_testkit::provider::{
     FakeProvider, ProviderResponse, Script, chat_completion, good, streamed_completion,
 };
 
-use crate::support::{KEY, repeated, run_target, target};
+use crate::support::{KEY, repeated, run_target, snapshot_of, target};
 
 fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -87,4 +87,37 @@ async fn a_key_that_is_escaped_for_html_is_masked() {
         let run = run_target(target(&provider), &settings(StreamMode::Nonstream)).await;
         assert_eq!(run.exchanges[0].1.body, b"<p>***</p>");
     }
+}
+
+#[tokio::test]
+async fn another_model_and_refused_tools_are_findings() {
+    let mut other = chat_completion(&good(), &json!("tool_calls"));
+    for (model, found) in [
+        ("synthetic-1", None),
+        ("synthetic-1-2025-11-16", None),
+        ("vendor/synthetic-1", None),
+        ("synthetic-10", Some("synthetic-10")),
+        ("another", Some("another")),
+    ] {
+        other["model"] = json!(model);
+        let provider = FakeProvider::start(Script::always(ProviderResponse::json(&other)));
+        let run = run_target(target(&provider), &settings(StreamMode::Nonstream)).await;
+        let changes = toolwarden_trials::conformance(&snapshot_of(&run));
+        let models = changes.iter().find(|it| it.rule == "models");
+        assert_eq!(
+            models.and_then(|it| it.after.as_ref()?.as_str()),
+            found,
+            "{model}"
+        );
+    }
+    let refusal = ProviderResponse::refusal(400, "tools[0].function.parameters: unknown keyword");
+    let provider = FakeProvider::start(Script::always(refusal));
+    let run = run_target(target(&provider), &settings(StreamMode::Nonstream)).await;
+    let snapshot = snapshot_of(&run);
+    assert!(!snapshot.is_measured() && snapshot.rejects_tools());
+    let rules: Vec<&str> = toolwarden_trials::conformance(&snapshot)
+        .iter()
+        .map(|it| it.rule)
+        .collect();
+    assert_eq!(rules, ["tools_rejected"]);
 }

@@ -18,6 +18,7 @@ mod exchanges;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod misbehaviours;
 mod quirks;
 #[cfg(test)]
 mod replays;

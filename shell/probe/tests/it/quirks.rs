@@ -9,14 +9,14 @@ use toolwarden_testkit::provider::{
 };
 use toolwarden_trials::{Options, Snapshot, compare, verdict_word};
 
-use crate::support::{note_words, repeated, run_target, snapshot_without_times, target};
+use crate::support::{all_words, repeated, run_target, snapshot_without_times, target};
 
 /// Ten trials of a provider that always sends the same reply: the oddities found, and the snapshot.
 async fn asked(answer: ProviderResponse, mode: StreamMode) -> (Vec<String>, Snapshot) {
     let provider = FakeProvider::start(Script::always(answer));
     let run = run_target(target(&provider), &repeated(10, &[mode])).await;
-    let first = note_words(&run.trials[0]);
-    assert!(run.trials.iter().all(|it| note_words(it) == first));
+    let first = all_words(&run.trials[0]);
+    assert!(run.trials.iter().all(|it| all_words(it) == first));
     (first, snapshot_without_times(run))
 }
 

@@ -83,8 +83,15 @@ pub(crate) fn snapshot_without_times(mut run: SuiteRun) -> Snapshot {
     snapshot_of(&run)
 }
 
-/// The oddities of a trial, as text.
+/// The oddities of a trial, as text, without the clients that fail on its reply.
 pub(crate) fn note_words(trial: &Trial) -> Vec<String> {
+    let mut words = all_words(trial);
+    words.retain(|it| !it.starts_with("note client-"));
+    words
+}
+
+/// The oddities of a trial, as text, and the clients that fail on its reply.
+pub(crate) fn all_words(trial: &Trial) -> Vec<String> {
     let measured = match &trial.outcome {
         Ok(measured) => measured,
         Err(failure) => return vec![format!("failure {}", failure.failure.as_str())],
