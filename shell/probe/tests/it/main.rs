@@ -5,9 +5,11 @@
 mod bad_replies;
 #[cfg(test)]
 mod client_sdks;
+#[cfg(test)]
 mod clients;
 #[cfg(test)]
 mod compressed;
+#[cfg(test)]
 mod configuration;
 #[cfg(test)]
 mod dialects;
@@ -19,6 +21,7 @@ mod exchanges;
 mod hostile;
 #[cfg(test)]
 mod misbehaviours;
+#[cfg(test)]
 mod quirks;
 #[cfg(test)]
 mod replays;
