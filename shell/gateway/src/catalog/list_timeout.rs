@@ -41,23 +41,23 @@ impl ServerCatalog {
     /// it in the background, one request at a time, and returns `None` without waiting.
     pub(crate) fn with_list_timeout<T, F>(
         self: &Arc<Self>,
-        asking: F,
+        query_future: F,
     ) -> impl Future<Output = Option<Result<T, ListError>>> + use<T, F>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, ListError>> + Send + 'static,
     {
         let was_slow = self.is_slow();
-        let is_asked = was_slow
+        let is_being_queried = was_slow
             && self
                 .responsiveness
                 .is_background_request_running
                 .swap(true, Ordering::AcqRel);
-        let context = (!is_asked).then(|| {
+        let query = (!is_being_queried).then(|| {
             let catalog = Arc::clone(self);
             tokio::spawn(async move {
                 let in_background = was_slow.then(|| BackgroundRequest(Arc::clone(&catalog)));
-                let outcome = asking.await;
+                let outcome = query_future.await;
                 // A server that fails quickly is not slow.
                 let timeout = matches!(
                     &outcome,
@@ -75,9 +75,9 @@ impl ServerCatalog {
         });
         let catalog = Arc::clone(self);
         async move {
-            let context = context.filter(|_| !was_slow)?;
+            let query = query.filter(|_| !was_slow)?;
             let limit = catalog.upstream.settings().timeouts.list;
-            match tokio::time::timeout(limit, context).await {
+            match tokio::time::timeout(limit, query).await {
                 Ok(outcome) => outcome.ok(),
                 Err(_elapsed) => {
                     catalog

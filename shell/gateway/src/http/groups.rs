@@ -32,8 +32,8 @@ mod tests {
     fn paths_come_before_headers() {
         let mut headers = HeaderMap::new();
         let names = |path: Option<&str>, headers: &HeaderMap| {
-            let context = requested_groups(path, headers)?;
-            Some(context.names().map(ToString::to_string).collect::<Vec<_>>())
+            let groups = requested_groups(path, headers)?;
+            Some(groups.names().map(ToString::to_string).collect::<Vec<_>>())
         };
         assert_eq!(names(None, &headers), None);
         headers.append(HEADER, "read, write".parse().unwrap());

@@ -295,7 +295,7 @@ impl Agent {
             message: text.to_owned(),
             data: None,
         };
-        let context = params
+        let requested_version = params
             .text("protocolVersion")
             .ok_or_else(|| invalid("params.protocolVersion is not a string"))?;
         let member = |key: &str| {
@@ -304,7 +304,7 @@ impl Agent {
         };
         Ok(Self {
             era: Era::Handshake,
-            version: negotiate_version(&context).to_owned(),
+            version: negotiate_version(&requested_version).to_owned(),
             client_info: ClientInfo {
                 capabilities: member("capabilities").unwrap_or_else(empty_object).into(),
                 info: member("clientInfo")

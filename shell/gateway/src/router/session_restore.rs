@@ -41,8 +41,8 @@ impl Gateway {
                 .collect(),
         };
         for conversation in whose {
-            let context = restore_requests(&conversation, upstream.name());
-            if context.is_empty() {
+            let requests = restore_requests(&conversation, upstream.name());
+            if requests.is_empty() {
                 continue;
             }
             let client_info = match key {
@@ -53,7 +53,7 @@ impl Gateway {
                 Arc::clone(catalog),
                 key.clone(),
                 client_info,
-                context,
+                requests,
             ));
         }
     }
@@ -77,9 +77,9 @@ async fn send_requests(
     catalog: Arc<ServerCatalog>,
     key: LinkKey,
     client_info: ClientInfo,
-    context: RestoreRequests,
+    requests: RestoreRequests,
 ) {
-    for (method, params) in context {
+    for (method, params) in requests {
         let params = to_raw_value(&params).ok();
         let request = McpRequest::new(method, params.as_deref());
         // A server that refuses now sends no notifications.

@@ -33,4 +33,5 @@ mod secrets;
 mod splits;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
 mod turns;

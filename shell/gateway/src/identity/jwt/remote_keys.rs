@@ -164,12 +164,12 @@ impl Shared {
     }
 
     async fn refresh(&self) {
-        let mut context = self.last_attempt.lock().await;
-        if context.is_some_and(|last| last.elapsed() < self.timing.between) {
+        let mut last_attempt = self.last_attempt.lock().await;
+        if last_attempt.is_some_and(|last| last.elapsed() < self.timing.between) {
             return;
         }
         // Set before the response arrives: an attempt counts even if its caller stops waiting.
-        *context = Some(Instant::now());
+        *last_attempt = Some(Instant::now());
         let limit = self.timing.timeout;
         let outcome = timeout(limit, fetch(&self.source)).await;
         match outcome.unwrap_or(Err(FetchError::Timeout { limit })) {

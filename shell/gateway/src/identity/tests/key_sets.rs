@@ -90,7 +90,7 @@ async fn keys_of_a_set_check_tokens_by_name() {
     ] {
         assert_eq!(name_of(&identities, &token).await, expected, "{token}");
     }
-    assert_eq!(issuer.context(), 1);
+    assert_eq!(issuer.fetches(), 1);
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn unknown_keys_do_not_make_many_requests() {
             Err(AuthenticationFailure::UnknownKey)
         );
     }
-    assert_eq!(issuer.context(), 1);
+    assert_eq!(issuer.fetches(), 1);
     sleep(Duration::from_millis(2_100)).await;
     for number in 0..50 {
         let token = signer.token_by(&format!("key-{number}"), &claims());
@@ -152,7 +152,7 @@ async fn unknown_keys_do_not_make_many_requests() {
             Err(AuthenticationFailure::UnknownKey)
         );
     }
-    assert_eq!(issuer.context(), 2);
+    assert_eq!(issuer.fetches(), 2);
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn keys_outlive_a_change_of_the_settings() {
         name_of(&reloaded, &token).await.as_deref(),
         Ok("other:alice")
     );
-    assert_eq!(issuer.context(), 1);
+    assert_eq!(issuer.fetches(), 1);
 }
 
 #[tokio::test]

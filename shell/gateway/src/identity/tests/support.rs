@@ -199,7 +199,7 @@ pub(super) type Answers = Vec<(String, StatusCode, String)>;
 pub(super) struct Issuer {
     pub(super) url: String,
     answers: Arc<ArcSwap<Answers>>,
-    context: Arc<AtomicUsize>,
+    fetches: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -208,11 +208,11 @@ impl Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let answers: Arc<ArcSwap<Answers>> = Arc::default();
-        let context: Arc<AtomicUsize> = Arc::default();
+        let fetches: Arc<AtomicUsize> = Arc::default();
         let router = Router::new().fallback({
-            let (answers, context) = (Arc::clone(&answers), Arc::clone(&context));
+            let (answers, fetches) = (Arc::clone(&answers), Arc::clone(&fetches));
             move |request: Request| {
-                context.fetch_add(1, Ordering::SeqCst);
+                fetches.fetch_add(1, Ordering::SeqCst);
                 let answers = answers.load_full();
                 async move {
                     let path = request.uri().path();
@@ -228,7 +228,7 @@ impl Issuer {
         Self {
             url,
             answers,
-            context,
+            fetches,
             task,
         }
     }
@@ -250,8 +250,8 @@ impl Issuer {
     }
 
     /// How many requests it received.
-    pub(super) fn context(&self) -> usize {
-        self.context.load(Ordering::SeqCst)
+    pub(super) fn fetches(&self) -> usize {
+        self.fetches.load(Ordering::SeqCst)
     }
 }
 

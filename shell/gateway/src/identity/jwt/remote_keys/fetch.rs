@@ -164,8 +164,8 @@ async fn get(url: &Url) -> Result<Vec<u8>, FetchError> {
         }))
         .build()
         .map_err(unreachable)?;
-    let context = client.get(url.clone()).header("accept", "application/json");
-    let mut response = context.send().await.map_err(unreachable)?;
+    let request = client.get(url.clone()).header("accept", "application/json");
+    let mut response = request.send().await.map_err(unreachable)?;
     let status = response.status();
     if !status.is_success() {
         let url = display_url(url);
