@@ -2,6 +2,7 @@
 
 mod args;
 mod ci_escape;
+mod command_outcome;
 mod commands;
 mod error;
 mod input;

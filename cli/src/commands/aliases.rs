@@ -4,9 +4,10 @@ use std::io;
 use std::path::Path;
 
 use crate::args::{ALIASES, InstallAliasesArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 /// Creates the links. A file of one of the names that is not a link to this program is replaced only
 /// with `--force`.

@@ -11,8 +11,8 @@ mod watch;
 use clap::CommandFactory;
 
 use crate::args::{Cli, CliCommand};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 /// Runs a command.
 pub(crate) fn run(cli: Cli) -> Result<CommandOutcome, CliError> {

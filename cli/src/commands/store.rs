@@ -11,8 +11,9 @@ use toolwarden_watch::{BackupError, BackupOptions, BackupReport, BackupStage, ba
 use super::gateway::load_settings;
 use super::watch::store_path;
 use crate::args::{BackupArgs, PlainFormat, StoreArgs, StoreCommand};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 const SCHEMA: &str = "toolwarden/store/backup/v1";

@@ -6,7 +6,6 @@
 pub mod audit;
 
 mod advice;
-mod bind_arguments;
 mod condition;
 mod decision;
 mod graph;
@@ -14,11 +13,11 @@ mod guard;
 mod input;
 mod lint;
 mod policy;
+mod positional_arguments;
 mod redaction;
 mod suggest_grants;
 mod window;
 
-pub use bind_arguments::{BindError, bind_arguments};
 pub use condition::{
     Condition, ConditionContext, ConditionError, ConditionInputs, InvalidCondition,
     UnknownTimeZone, parse_time_zone,
@@ -40,6 +39,7 @@ pub use policy::{
     SessionRules, StatePolicy, StateSet, ToolLimits, ToolPolicy, UnlistedTools, group_and_parents,
     is_ambiguous_address, normalize_address,
 };
+pub use positional_arguments::{BindError, bind_arguments};
 pub use redaction::{REDACTED, Redaction};
 pub use suggest_grants::{GrantSuggestion, ToolUsage, suggest_grants};
 pub use toolwarden_model::document::{Document, InvalidDuration, parse_duration};

@@ -17,7 +17,7 @@ use super::active_policy::ActivePolicy;
 use super::audit::{AuditError, Ticket};
 use super::availability_cache::AvailabilityKey;
 use super::call::Call;
-use super::denial_sums::DENIALS_SUMMARIZED;
+use super::denial_counts::DENIALS_SUMMARIZED;
 use super::entry_policy::EntryPolicy;
 use super::guard_state::GuardState;
 use super::limiter::{CountedCall, RateKey, RateLimitExceeded};

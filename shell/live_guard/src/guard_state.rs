@@ -11,7 +11,7 @@ use super::audit_log::AuditLog;
 use super::call::Call;
 use super::caller_claims::CallerClaims;
 use super::clock::Clock;
-use super::denial_sums::DenialSummaries;
+use super::denial_counts::DenialSummaries;
 use super::limiter::Limiter;
 use super::log_entry::EntryIdGenerator;
 use super::metrics::GuardMetrics;

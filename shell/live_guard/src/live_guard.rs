@@ -17,7 +17,7 @@ use super::active_policy::{ActivePolicy, PolicyParts};
 use super::audit_log::AuditLog;
 use super::call::Call;
 use super::clock::Clock;
-use super::denial_sums::DenialSummaries;
+use super::denial_counts::DenialSummaries;
 use super::guard_state::GuardState;
 use super::limiter::{Limiter, NoRandomness, RateKey};
 use super::log_entry::{AuditEvent, EntryIdGenerator, object};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use toolwarden_model::GroupName;
 
-use super::denial_sums::DENIALS_SUMMARIZED;
+use super::denial_counts::DENIALS_SUMMARIZED;
 use super::log_entry::{AuditEvent, LogEntry};
 
 /// The maximum number of principals kept in memory.

@@ -6,16 +6,18 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use toolwarden_mcp::{Command, ConnectionLimits, Endpoint, EnvInheritance, McpClient, reaper};
+use toolwarden_mcp::{
+    Command, ConnectionLimits, Endpoint, EnvInheritance, McpClient, orphan_reaper,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let program = args.next().ok_or("no program is named")?;
     if program == "--reap" {
-        reaper::run(io::stdin().lock());
+        orphan_reaper::run(io::stdin().lock());
         return Ok(());
     }
-    reaper::install(&std::env::current_exe()?, &["--reap"])?;
+    orphan_reaper::install(&std::env::current_exe()?, &["--reap"])?;
     let endpoint = Endpoint::Command(Command {
         program,
         args: args.collect(),

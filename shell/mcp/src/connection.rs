@@ -23,7 +23,7 @@ use crate::server_description::ServerDescription;
 ///
 /// Dropping the last clone kills a started program and its process group at once; [`ServerConnection::close`]
 /// lets the program exit cleanly. A process that leaves the process group of its server (`setsid`)
-/// ends with that server if this process adopts such processes ([`crate::orphan_processes`]).
+/// ends with that server if this process adopts such processes ([`crate::adopted_processes`]).
 #[derive(Debug, Clone)]
 pub struct ServerConnection {
     inner: Arc<Inner>,

@@ -23,13 +23,13 @@ mod client_info;
 mod param_headers;
 pub mod serve;
 
+pub mod adopted_processes;
 mod close_signal;
 mod mcp_request;
 mod message_handler;
 mod message_rate;
-pub mod orphan_processes;
+pub mod orphan_reaper;
 mod pending_requests;
-pub mod reaper;
 mod transport;
 
 mod negotiation;

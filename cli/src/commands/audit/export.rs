@@ -1,9 +1,9 @@
 use super::record_writer::RecordWriter;
 use super::{query, store};
 use crate::args::AuditExportArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 pub(super) fn run(args: &AuditExportArgs) -> Result<CommandOutcome, CliError> {
     let store = store(&args.kept)?;

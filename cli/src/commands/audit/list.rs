@@ -3,8 +3,9 @@ use toolwarden_store::Store;
 use super::record_writer::RecordWriter;
 use super::{query, store};
 use crate::args::{AuditListArgs, RecordFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 pub(super) fn run(args: &AuditListArgs) -> Result<CommandOutcome, CliError> {
     let store = store(&args.kept)?;

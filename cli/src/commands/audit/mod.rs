@@ -14,8 +14,8 @@ use toolwarden_store::Store;
 
 use super::watch::{live_servers, store_path};
 use crate::args::{AuditCommand, StoreArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{AuditCommandError, CliError};
-use crate::output::CommandOutcome;
 
 pub(super) fn run(command: &AuditCommand) -> Result<CommandOutcome, CliError> {
     match command {

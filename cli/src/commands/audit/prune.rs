@@ -3,8 +3,9 @@ use toolwarden_store::{PruneRange, PrunedRecords, Store};
 
 use super::{records, store, store_path};
 use crate::args::AuditPruneArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &AuditPruneArgs) -> Result<CommandOutcome, CliError> {

@@ -6,8 +6,9 @@ use super::record_json::time;
 use super::record_lines::name;
 use super::{list, query, store};
 use crate::args::{AuditStatsArgs, PlainFormat, StatsBy};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style;
 
 /// As many of each are shown where not all are asked for.

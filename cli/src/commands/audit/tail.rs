@@ -6,8 +6,9 @@ use super::live_servers::{Interrupt, runtime};
 use super::record_writer::RecordWriter;
 use super::{list, query, store};
 use crate::args::{AuditTailArgs, LineFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 /// How often the log is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);

@@ -5,8 +5,9 @@ use toolwarden_live_guard::audit::{Verification, describe_fault, verify};
 
 use super::{records, store};
 use crate::args::{AuditVerifyArgs, PlainFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{AuditCommandError, CliError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 const WITHOUT_KEY: &str = "store this head elsewhere: the chain has no key, so only --head can \

@@ -2,12 +2,13 @@ use serde::Serialize;
 use toolwarden_model::Tool;
 
 use crate::args::{CanonicalizeArgs, DocumentFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::{
     WarningEntry, print_status, print_unread_members, print_warnings, warning_entries,
 };
 use crate::error::CliError;
 use crate::input::each_tool;
-use crate::output::{CommandOutcome, DefinitionWriter, ListDocumentWriter, OutputFile};
+use crate::output::{DefinitionWriter, ListDocumentWriter, OutputFile};
 
 #[derive(Serialize)]
 struct Entry<'t> {

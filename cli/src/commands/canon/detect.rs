@@ -5,10 +5,11 @@ use toolwarden_canon::Detection;
 use toolwarden_model::{Format, FormatFamily};
 
 use crate::args::{DetectArgs, PlainFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::{print_status, print_unread_members};
 use crate::error::CliError;
 use crate::input::each_tool;
-use crate::output::{CommandOutcome, ListDocumentWriter, OutputFile};
+use crate::output::{ListDocumentWriter, OutputFile};
 use crate::style;
 
 /// The families the toolcanon document knows, in its order.

@@ -10,12 +10,13 @@ use toolwarden_model::{Format, Tool};
 use super::canonicalize::announce;
 use super::rewrite_check::RewriteCheck;
 use crate::args::{DeniedLoss, DocumentFormat, DraftArg, EmitArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::{
     WarningEntry, edit_line, print_status, print_unread_members, print_warnings, warning_entries,
 };
 use crate::error::CliError;
 use crate::input::{InputTool, each_tool};
-use crate::output::{CommandOutcome, DefinitionWriter, ListDocumentWriter, OutputFile};
+use crate::output::{DefinitionWriter, ListDocumentWriter, OutputFile};
 use crate::style;
 
 #[derive(Serialize)]

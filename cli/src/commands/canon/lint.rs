@@ -12,10 +12,11 @@ use super::emit::print_undecided;
 use super::rewrite_check::RewriteCheck;
 use super::satisfiability::find_contradictions;
 use crate::args::{DocumentFormat, LintArgs, LintDialect, ReportFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::{print_status, print_unread_members, print_warnings};
 use crate::error::CliError;
 use crate::input::{InputTool, each_tool};
-use crate::output::{CommandOutcome, DefinitionWriter, OutputFile, print_text};
+use crate::output::{DefinitionWriter, OutputFile, print_text};
 use crate::report::{self, CheckBasis, FindingReport, ReportCheck};
 use crate::style;
 

@@ -6,8 +6,8 @@ mod rewrite_check;
 mod satisfiability;
 
 use crate::args::CanonCommand;
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 pub(super) fn run(command: CanonCommand) -> Result<CommandOutcome, CliError> {
     match command {

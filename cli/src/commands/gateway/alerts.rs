@@ -7,10 +7,11 @@ use toolwarden_store::{Delivery, DeliveryFilter, DeliveryStatus, Store};
 
 use super::load;
 use crate::args::{AlertsCommand, AlertsTestArgs, DeliveriesArgs, DeliveryStatusArg, PlainFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::watch::live_servers::runtime;
 use crate::commands::watch::store_path;
 use crate::error::{CliError, GatewayCommandError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(in crate::commands) fn run(command: &AlertsCommand) -> Result<CommandOutcome, CliError> {

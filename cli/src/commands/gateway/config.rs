@@ -6,9 +6,10 @@ use toolwarden_watch::WatchConfig;
 
 use super::{config_check, load};
 use crate::args::{ConfigCommand, ConfigConvertArgs, ConfigShowArgs, PlainFormat, StoreArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::watch::store_path::store_path;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 pub(in crate::commands) fn run(command: &ConfigCommand) -> Result<CommandOutcome, CliError> {
     match command {

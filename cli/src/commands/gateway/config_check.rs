@@ -15,9 +15,10 @@ use toolwarden_settings::{LoadedSettings, ServerSettings, SettingsError};
 use super::load;
 use super::process::{block_on as run_async, install_reaper};
 use crate::args::{ConfigCheckArgs, ReportFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::{CliError, GatewayCommandError, with_causes};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::report::{
     FindingDetail, FindingLevel, FindingReport, ReportCheck, ReportFinding, RuleInfo, Subject,
 };

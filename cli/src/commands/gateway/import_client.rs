@@ -10,10 +10,11 @@ use toolwarden_settings::{ClientApp, ImportedServers, config_paths, import_clien
 
 use super::load::print_warning;
 use crate::args::ImportClientArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::commands::watch::store_path;
 use crate::error::{CliError, GatewayCommandError};
-use crate::output::{CommandOutcome, OutputFile};
+use crate::output::OutputFile;
 use crate::style::escape_controls;
 
 /// The largest file of a client that is read.

@@ -4,9 +4,10 @@ use serde_json::json;
 use toolwarden_gateway::identity::ApiKey;
 
 use crate::args::{KeyCommand, KeyNewArgs, PlainFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 pub(in crate::commands) fn run(command: &KeyCommand) -> Result<CommandOutcome, CliError> {
     match command {

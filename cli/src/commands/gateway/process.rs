@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolwarden_mcp::{orphan_processes, reaper as mcp_reaper};
+use toolwarden_mcp::{adopted_processes, orphan_reaper};
 
 use super::load::print_warning;
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 /// The word that makes this program the one that ends what a killed one has started.
 const REAPER_COMMAND: &str = "__reaper";
@@ -19,13 +19,13 @@ const SHUTDOWN_GRACE: Duration = Duration::from_millis(200);
 /// Has started programs ended when this one is killed.
 pub(super) fn install_reaper() {
     let program = std::env::current_exe();
-    let installed = program.and_then(|it| mcp_reaper::install(&it, &[REAPER_COMMAND]));
+    let installed = program.and_then(|it| orphan_reaper::install(&it, &[REAPER_COMMAND]));
     if let Err(error) = installed {
         print_warning(&format!(
             "servers would outlive a gateway that is killed: {error}"
         ));
     }
-    if let Err(error) = orphan_processes::enable_adoption() {
+    if let Err(error) = adopted_processes::enable_adoption() {
         print_warning(&format!(
             "processes that leave the process group of their server would outlive it: {error}"
         ));
@@ -34,7 +34,7 @@ pub(super) fn install_reaper() {
 
 /// Ends what is left when the program that started it is gone.
 pub(in crate::commands) fn run_reaper() -> CommandOutcome {
-    mcp_reaper::run(std::io::stdin().lock());
+    orphan_reaper::run(std::io::stdin().lock());
     CommandOutcome::Pass
 }
 

@@ -16,9 +16,9 @@ use toolwarden_watch::server_name;
 use super::load::{self, print_warning};
 use super::process::{self, ProcessSignal, SignalListener, install_reaper};
 use crate::args::WrapArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::commands::watch::store_path;
 use crate::error::{CliError, GatewayCommandError};
-use crate::output::CommandOutcome;
 
 pub(in crate::commands) fn run(args: &WrapArgs) -> Result<CommandOutcome, CliError> {
     let settings = settings(args)?;

@@ -11,9 +11,10 @@ use super::policy;
 use super::policy_location::PolicyLocation;
 use crate::args::{DecisionFormat, GuardCheckArgs, StoreArgs};
 use crate::ci_escape::escape_json;
+use crate::command_outcome::CommandOutcome;
 use crate::commands::watch::store_path;
 use crate::error::{CliError, GuardError};
-use crate::output::{CommandOutcome, OutputFile, print_text};
+use crate::output::{OutputFile, print_text};
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &GuardCheckArgs) -> Result<CommandOutcome, CliError> {

@@ -7,8 +7,9 @@ use super::policy_location::PolicyLocation;
 use super::{check, policy};
 use crate::args::{ExplainArgs, PlainFormat};
 use crate::ci_escape::escape_json;
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {

@@ -5,8 +5,9 @@ use toolwarden_guard::{Graph, dot, mermaid, svg};
 use super::policy;
 use super::policy_location::PolicyLocation;
 use crate::args::{GraphArgs, GraphFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, GuardError};
-use crate::output::{CommandOutcome, OutputFile};
+use crate::output::OutputFile;
 
 pub(super) fn run(args: &GraphArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load(&PolicyLocation::find(&args.policy)?)?;

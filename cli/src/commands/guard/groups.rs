@@ -5,8 +5,9 @@ use super::policy;
 use super::policy_location::PolicyLocation;
 use crate::args::{GroupsArgs, PlainFormat};
 use crate::ci_escape::escape_json;
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &GroupsArgs) -> Result<CommandOutcome, CliError> {

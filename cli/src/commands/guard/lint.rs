@@ -8,8 +8,9 @@ use toolwarden_model::json::{Pointer, Position};
 use super::policy;
 use super::policy_location::PolicyLocation;
 use crate::args::{GuardLintArgs, ReportFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, GuardError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::report::{
     FindingDetail, FindingLevel, FindingReport, ReportCheck, ReportFinding, RuleInfo, Subject,
 };

@@ -12,8 +12,8 @@ mod simulate;
 mod suggest;
 
 use crate::args::GuardCommand;
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 pub(super) fn run(command: &GuardCommand) -> Result<CommandOutcome, CliError> {
     match command {

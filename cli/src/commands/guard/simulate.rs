@@ -11,8 +11,9 @@ use super::call_input::{self, CallInput, CallLine, LoggedDecision};
 use super::policy_location::PolicyLocation;
 use super::{check, policy};
 use crate::args::{PlainFormat, SimulateArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, GuardError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &SimulateArgs) -> Result<CommandOutcome, CliError> {

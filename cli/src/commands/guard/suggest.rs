@@ -12,10 +12,11 @@ use super::policy;
 use super::policy_location::PolicyLocation;
 use crate::args::{PlainFormat, StoreArgs, SuggestArgs};
 use crate::ci_escape::escape_json;
+use crate::command_outcome::CommandOutcome;
 use crate::commands::audit;
 use crate::commands::watch::store_path;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &SuggestArgs) -> Result<CommandOutcome, CliError> {

@@ -10,9 +10,10 @@ use super::comparison::{self, ProbeComparison};
 use super::snapshot::all_measured;
 use super::{diff, json_document, run_suite, write_file};
 use crate::args::{CompareTableArgs, JudgeArgs, ReportFormat, TableFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::{CliError, ProbeError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::escape_controls;
 
 /// How many breaking changes the table lists for one column.

@@ -2,8 +2,9 @@ use toolwarden_probe::{DialectReport, KeywordFamilyOutcome, Provider};
 
 use super::{run_suite, write_file};
 use crate::args::{DialectArgs, PlainFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, ProbeError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &DialectArgs) -> Result<CommandOutcome, CliError> {

@@ -5,8 +5,8 @@ use toolwarden_trials::{Snapshot, VersionedSnapshot};
 use super::snapshot::all_measured;
 use super::{comparison, report};
 use crate::args::ProbeDiffArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, ProbeError};
-use crate::output::CommandOutcome;
 
 pub(super) fn run(args: &ProbeDiffArgs) -> Result<CommandOutcome, CliError> {
     let (old, new) = (read(&args.old)?, read(&args.new)?);

@@ -15,10 +15,11 @@ use toolwarden_watch::{LockFile, is_definition, server_name};
 use super::live_servers::runtime;
 use super::write_file;
 use crate::args::{InputArgs, ProbeInitArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::{CliError, ProbeError};
 use crate::input::each_tool;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::escape_controls;
 
 pub(super) fn run(args: &ProbeInitArgs) -> Result<CommandOutcome, CliError> {

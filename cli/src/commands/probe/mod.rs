@@ -17,8 +17,8 @@ mod write_file;
 
 use super::watch::live_servers;
 use crate::args::ProbeCommand;
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 pub(super) fn run(command: &ProbeCommand) -> Result<CommandOutcome, CliError> {
     match command {

@@ -2,8 +2,9 @@ use serde_json::{Value, json};
 use toolwarden_probe::{Provider, fixture, presets};
 
 use crate::args::{PlainFormat, ProvidersArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style;
 
 pub(super) fn run(args: &ProvidersArgs) -> Result<CommandOutcome, CliError> {

@@ -5,8 +5,9 @@ use toolwarden_probe::{FIXTURES, Provider, capture};
 
 use super::live_servers::{Interrupt, runtime};
 use crate::args::ReplayArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, ProbeError};
-use crate::output::{CommandOutcome, print_chunk};
+use crate::output::print_chunk;
 
 pub(super) fn run(args: &ReplayArgs) -> Result<CommandOutcome, CliError> {
     let recordings = recordings(args)?;

@@ -10,9 +10,9 @@ use super::comparison::{self, ProbeComparison};
 use super::snapshot::all_measured;
 use super::{report, run_suite};
 use crate::args::{JudgeArgs, ProbeRunArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::{CliError, ProbeError};
-use crate::output::CommandOutcome;
 
 pub(super) fn run(args: &ProbeRunArgs) -> Result<CommandOutcome, CliError> {
     let RunPlan {

@@ -3,9 +3,10 @@ use toolwarden_trials::Snapshot;
 
 use super::{run_suite, text_report, write_file};
 use crate::args::{Compat, PlainFormat, SnapshotArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::{CliError, ProbeError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 pub(super) fn run(args: &SnapshotArgs) -> Result<CommandOutcome, CliError> {
     let suite = run_suite::load_suite(args.ask.suite.as_deref())?;

@@ -9,8 +9,9 @@ use super::json_document::parse;
 use super::marked_words::mark_words;
 use super::{json_document, store_path};
 use crate::args::{AlertStatusArg, AlertsArgs, PlainFormat, SeverityArg};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &AlertsArgs) -> Result<CommandOutcome, CliError> {

@@ -7,8 +7,9 @@ use toolwarden_watch::{
 use super::marked_words::marked_words;
 use super::{json_document, store_path};
 use crate::args::{ApproveArgs, PlainFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &ApproveArgs) -> Result<CommandOutcome, CliError> {

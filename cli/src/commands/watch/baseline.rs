@@ -7,9 +7,10 @@ use super::live_servers::query_servers;
 use super::sources::tool_sources;
 use super::{json_document, new_tool_warnings, observe, recorded_calls, store_path};
 use crate::args::{BaselineArgs, PlainFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_error;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &BaselineArgs) -> Result<CommandOutcome, CliError> {

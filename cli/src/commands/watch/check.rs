@@ -18,9 +18,9 @@ use super::report_locations::ReportLocations;
 use super::sources::{WatchSource, tool_sources};
 use super::{json_document, new_tool_warnings, recorded_calls, store_path};
 use crate::args::{ApprovalArgs, CheckArgs, FailOn};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::{print_error, print_status};
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {

@@ -25,9 +25,10 @@ use super::sources::{SourceKind, WatchSource, load_servers};
 use super::store_path;
 use crate::args::{ApprovalArgs, DaemonArgs, PlainFormat, SourceArgs, StoreArgs};
 use crate::ci_escape::escape_json;
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 type QueryResult = (usize, Result<Option<LiveAnswer>, McpError>);

@@ -14,10 +14,11 @@ use super::comparison::{DIFF_FAILS_ON, ServerComparison, effective_fail_on};
 use super::read_tools::{LocatedTool, read_tools};
 use super::{findings, json_document, markdown, recorded_calls, store_path, text_report};
 use crate::args::{DiffArgs, ReportFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::CliError;
 use crate::input::SourceLocation;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 pub(super) fn run(args: &DiffArgs) -> Result<CommandOutcome, CliError> {
     let stdin = Path::new("-");

@@ -11,9 +11,10 @@ use toolwarden_watch::{
 
 use super::{json_document, sources, store_path};
 use crate::args::{ApprovalArgs, ImportArgs, PlainFormat, StoreArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 const BASELINES: &str = "baselines.json";
 const ALERTS: &str = "alerts.json";

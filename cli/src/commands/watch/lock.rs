@@ -10,9 +10,10 @@ use super::observe::observe;
 use super::sources::{WatchSource, tool_sources};
 use super::{recorded_calls, store_path};
 use crate::args::LockArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::commands::progress::print_error;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::escape_controls;
 
 pub(super) fn run(args: &LockArgs) -> Result<CommandOutcome, CliError> {

@@ -30,8 +30,8 @@ mod text_report;
 use sources::WatchSource;
 
 use crate::args::{StoreArgs, WatchCommand, is_toolwatch};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 pub(super) fn run(command: &WatchCommand) -> Result<CommandOutcome, CliError> {
     if let Some((kept, compat)) = uses_store(command) {

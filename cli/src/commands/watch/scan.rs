@@ -4,9 +4,10 @@ use toolwarden_drift::text::{
 
 use super::read_tools::{LocatedTool, OtherEntries, instructions, members_beside_tools};
 use crate::args::{MinWeight, ReportFormat, ScanArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
 use crate::input::{InputListFacts, each_tool_except};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::report::{self, FindingLevel, FindingReport, ReportCheck, RuleInfo};
 use crate::style;
 

@@ -7,8 +7,9 @@ use toolwarden_watch::json_documents as entry;
 use super::json_document::parse;
 use super::{json_document, store_path};
 use crate::args::{ListArgs, PlainFormat, ShowArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::error::CliError;
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(super) fn list(args: &ListArgs) -> Result<CommandOutcome, CliError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::broadcast;
 use toolwarden_drift::ToolwatchChangeType;
-use toolwarden_mcp::orphan_processes;
+use toolwarden_mcp::adopted_processes;
 use toolwarden_notify::{Notice, NoticeKind, Notifier};
 use toolwarden_watch::inline::WatchAlert;
 
@@ -46,7 +46,7 @@ fn spawn_expiry(gateway: &Gateway) {
 
 /// Reaps processes that servers left behind, if this process adopts them.
 fn reap_orphans(gateway: &Gateway) {
-    if !orphan_processes::is_adopting() {
+    if !adopted_processes::is_adopting() {
         return;
     }
     let shared = Arc::downgrade(&gateway.shared);
@@ -54,7 +54,7 @@ fn reap_orphans(gateway: &Gateway) {
         while shared.strong_count() > 0 {
             tokio::time::sleep(REAP_INTERVAL).await;
             // If it panicked, the next round tries again.
-            let _reaped = tokio::task::spawn_blocking(orphan_processes::reap).await;
+            let _reaped = tokio::task::spawn_blocking(adopted_processes::reap).await;
         }
     });
 }

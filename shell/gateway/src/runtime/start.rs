@@ -84,7 +84,7 @@ impl SingleAgentGateway {
             upstream.close().await;
         }
         // Ends processes that left the process group of their server and hide their origin.
-        toolwarden_mcp::orphan_processes::kill_all();
+        toolwarden_mcp::adopted_processes::kill_all();
         drop(self.gateway.watch().flush().await);
         self.notifier.close(self.gateway.settings().drain).await;
     }

@@ -9,10 +9,10 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use crate::adopted_processes;
 use crate::endpoint::Command;
 use crate::error::McpError;
-use crate::orphan_processes;
-use crate::reaper;
+use crate::orphan_reaper;
 
 /// How often to check for an exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -45,7 +45,7 @@ enum State {
 impl ServerProcess {
     /// Starts the program.
     pub(super) fn start(command: &Command) -> Result<(Self, ChildStreams), McpError> {
-        let mark = orphan_processes::new_mark();
+        let mark = adopted_processes::new_mark();
         let mut builder = tokio::process::Command::new(&command.program);
         if let Some(inherited) = command.inherit.select(std::env::vars_os()) {
             builder.env_clear().envs(inherited);
@@ -53,7 +53,7 @@ impl ServerProcess {
         builder
             .args(&command.args)
             .envs(command.env.iter().map(|(name, value)| (name, value)))
-            .env(orphan_processes::SERVER_MARK_VARIABLE, &mark)
+            .env(adopted_processes::SERVER_MARK_VARIABLE, &mark)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -65,7 +65,7 @@ impl ServerProcess {
             builder.current_dir(directory);
         }
         // Locked until the child is registered, so that it is not mistaken for an adopted process.
-        let mut own = orphan_processes::lock_processes();
+        let mut own = adopted_processes::lock_processes();
         let mut child = builder
             .spawn()
             .map_err(|source| spawn_error(command, source))?;
@@ -78,7 +78,7 @@ impl ServerProcess {
         let ((Some(input), Some(output), Some(errors)), Some(group)) = (streams, group) else {
             return Err(spawn_error(command, io::ErrorKind::BrokenPipe.into()));
         };
-        reaper::register_group(group);
+        orphan_reaper::register_group(group);
         let process = Self {
             group,
             mark,
@@ -117,7 +117,7 @@ impl ServerProcess {
     pub(super) async fn terminate(&self) {
         if let State::Unreaped(_) = &*self.state.lock().await {
             signal(self.group, Signal::TERM);
-            orphan_processes::signal_marked(&self.mark, Signal::TERM);
+            adopted_processes::signal_marked(&self.mark, Signal::TERM);
         }
     }
 
@@ -128,10 +128,10 @@ impl ServerProcess {
             State::Reaped(status) => *status,
             State::Unreaped(child) => {
                 signal(self.group, Signal::KILL);
-                reaper::unregister_group(self.group);
+                orphan_reaper::unregister_group(self.group);
                 let status = child.wait().await.ok();
-                orphan_processes::remove_process(self.group);
-                orphan_processes::kill_marked(&self.mark);
+                adopted_processes::remove_process(self.group);
+                adopted_processes::kill_marked(&self.mark);
                 *state = State::Reaped(status);
                 status
             }
@@ -154,9 +154,9 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         if let State::Unreaped(_) = self.state.get_mut() {
             signal(self.group, Signal::KILL);
-            reaper::unregister_group(self.group);
-            orphan_processes::remove_process(self.group);
-            orphan_processes::kill_marked(&self.mark);
+            orphan_reaper::unregister_group(self.group);
+            adopted_processes::remove_process(self.group);
+            adopted_processes::kill_marked(&self.mark);
         }
     }
 }

@@ -12,8 +12,8 @@ use toolwarden_demo::{Shop, ShopOptions, serve_stdio};
 
 use super::process;
 use crate::args::{DemoArgs, DemoServerArgs};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, GatewayCommandError};
-use crate::output::CommandOutcome;
 use environment::DemoEnvironment;
 use step_printer::StepPrinter;
 

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::args::{GatewayExplainArgs, PlainFormat};
 use crate::ci_escape::escape_json;
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, GatewayCommandError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 use crate::style::{self, escape_controls};
 
 pub(in crate::commands) fn run(args: &GatewayExplainArgs) -> Result<CommandOutcome, CliError> {

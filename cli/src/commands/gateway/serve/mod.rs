@@ -14,8 +14,8 @@ use toolwarden_settings::{LoadedSettings, PolicySource};
 use super::load::{self, LoadedConfig};
 use super::process::{self, ProcessSignal, SignalListener, install_reaper};
 use crate::args::ServeArgs;
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, GatewayCommandError};
-use crate::output::CommandOutcome;
 use log::ServeLog;
 use reload::SettingsReloader;
 

@@ -14,8 +14,9 @@ use toolwarden_trials::{PinnedContract, Snapshot, VersionedSnapshot};
 use self::build::ReportInput;
 use super::{diff, run_suite, write_file};
 use crate::args::{JudgeArgs, ModelReportFormat, ProbeReportArgs, ReportFormat};
+use crate::command_outcome::CommandOutcome;
 use crate::error::{CliError, ProbeError};
-use crate::output::{CommandOutcome, print_text};
+use crate::output::print_text;
 
 pub(super) fn run(args: &ProbeReportArgs) -> Result<CommandOutcome, CliError> {
     let prices = match &args.prices {

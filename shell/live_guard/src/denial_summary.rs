@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::active_policy::ActivePolicy;
 use super::call::Call;
-use super::denial_sums::DENIALS_SUMMARIZED;
+use super::denial_counts::DENIALS_SUMMARIZED;
 use super::guard_state::GuardState;
 use super::limiter::{RateKey, RateLimitExceeded};
 use super::live_guard::LiveGuard;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
-use crate::reaper;
+use crate::orphan_reaper;
 
 /// The environment variable that identifies the processes of a server.
 pub(crate) const SERVER_MARK_VARIABLE: &str = "TOOLWARDEN_SERVER_PROCESS";
@@ -82,7 +82,7 @@ pub fn reap() {
     let children = children();
     for child in &children {
         let id = raw_pid(*child);
-        if own.started.contains(&id) || reaper::is_reaper(*child) {
+        if own.started.contains(&id) || orphan_reaper::is_reaper(*child) {
             continue;
         }
         let ended = waitid(
@@ -91,17 +91,17 @@ pub fn reap() {
         );
         if matches!(ended, Ok(None))
             && !own.adopted.contains_key(&id)
-            && let Some(at) = reaper::started_at(*child)
+            && let Some(at) = orphan_reaper::started_at(*child)
         {
             own.adopted.insert(id, at);
-            reaper::register_adopted(*child, at);
+            orphan_reaper::register_adopted(*child, at);
         }
     }
     let here: BTreeSet<i32> = children.into_iter().map(raw_pid).collect();
     own.adopted.retain(|id, _| {
         let is_here = here.contains(id);
         if !is_here && let Some(process) = Pid::from_raw(*id) {
-            reaper::unregister_adopted(process);
+            orphan_reaper::unregister_adopted(process);
         }
         is_here
     });
@@ -162,7 +162,7 @@ fn signal_adopted(signal: Signal, is_meant: impl Fn(Pid) -> bool) -> usize {
     let own = lock_processes();
     let mut signalled = 0;
     for child in children() {
-        let is_own = own.started.contains(&raw_pid(child)) || reaper::is_reaper(child);
+        let is_own = own.started.contains(&raw_pid(child)) || orphan_reaper::is_reaper(child);
         if !is_own && is_meant(child) && !has_ended(child) {
             // The signal fails only if the process has already exited, which is the goal.
             let _ended = kill_process(child, signal);
