@@ -153,7 +153,8 @@ const PETS: &str = r#"{
         "servers": [{"url": "/fast"}],
         "parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer"}}],
         "responses": {"200": {"description": "ok"}}
-      }
+      },
+      "post": {"operationId": "addPet", "description": "Add a pet"}
     },
     "/pets/{id}": {
       "get": {
@@ -184,7 +185,7 @@ fn a_call_that_goes_elsewhere_fails_and_names_its_operation_and_line() {
         (r#""in": "query""#, r#""in": "header""#, "listPets", 8),
         (r#""url": "/a""#, r#""url": "/b""#, "(document)", 7),
         (r#""url": "/v1""#, r#""url": "/v2""#, "(calls)", 4),
-        (r#""name": "k""#, r#""name": "other""#, "(calls)", 26),
+        (r#""name": "k""#, r#""name": "other""#, "(calls)", 27),
     ] {
         let sandbox = Sandbox::new();
         sandbox.write("old.json", PETS);
@@ -200,6 +201,31 @@ fn a_call_that_goes_elsewhere_fails_and_names_its_operation_and_line() {
         sandbox.watch_to(0, &["check", "old.json"]);
         let told = sandbox.watch_to(1, &["check", "new.json"]).out;
         assert!(told.contains(tool), "{to}: {told}");
+    }
+}
+
+/// Every operation of the path has servers of its own, so those of the path apply to none.
+#[test]
+fn servers_of_a_path_that_apply_to_no_operation_move_no_call() {
+    let add = r#""description": "Add a pet""#;
+    let own = PETS.replacen(
+        add,
+        &format!(r#"{add}, "servers": [{{"url": "/slow"}}]"#),
+        1,
+    );
+    let refers = own.replacen(
+        r#""servers": [{"url": "/a"}],"#,
+        r#""$ref": "other.json", "servers": [{"url": "/a"}],"#,
+        1,
+    );
+    for (document, code) in [(PETS, 1), (&own, 0), (&refers, 1)] {
+        let sandbox = Sandbox::new();
+        sandbox.write("old.json", document);
+        sandbox.write("new.json", &document.replacen(r#""/a""#, r#""/b""#, 1));
+        let told = sandbox
+            .watch_to(code, &["diff", "old.json", "new.json"])
+            .out;
+        assert!(told.contains("(document)"), "{document}: {told}");
     }
 }
 
@@ -386,7 +412,7 @@ fn findings_point_to_the_declaration() {
     );
     sandbox.write("pets.json", &pets);
     let told = canon_to(&sandbox, 1, &["lint", "pets.json", "--format", "github"]).out;
-    assert!(told.contains("::error file=pets.json,line=18,"), "{told}");
+    assert!(told.contains("::error file=pets.json,line=19,"), "{told}");
 }
 
 #[test]

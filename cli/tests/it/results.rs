@@ -40,7 +40,7 @@ fn too_few_results_are_not_measured_in_every_format() {
             ("sarif", "\"ruleId\": \"drift/not-measured\""),
             (
                 "junit",
-                "<skipped message=\"results not measured: 1 results against 1",
+                "<skipped message=\"results not measured: too few results to exclude chance: 1 against 1",
             ),
             (
                 "github",
@@ -48,7 +48,7 @@ fn too_few_results_are_not_measured_in_every_format() {
             ),
             (
                 "markdown",
-                "**results not measured**: order: 1 results against 1",
+                "**results not measured**: order: too few results to exclude chance: 1 against 1",
             ),
         ] {
             let told = check(&sandbox, 3, &[result], &["--format", format]).out;
@@ -210,7 +210,7 @@ fn answers_that_turned_into_nothing_fail() {
         assert!(said.out.starts_with("BREAKING order"), "{}", said.out);
         let sandbox = pinned(&[before.as_str(); 3]);
         let said = check(&sandbox, 3, &[now.as_str(); 3], &[]);
-        assert!(said.out.contains("9 against 9 can"), "{}", said.out);
+        assert!(said.out.contains("9 against 9 suffice"), "{}", said.out);
     }
 }
 

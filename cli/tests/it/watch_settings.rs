@@ -58,10 +58,22 @@ fn every_watch_command_reads_servers_and_store_from_settings() {
     let from_store = with(&["lock", "--from-store", "--output", "store.lock"]);
     sandbox.watch_to(0, &from_store);
     let locked = |name: &str| {
-        let lock: Value = serde_json::from_str(&sandbox.read(name)).unwrap();
-        lock["servers"][0]["tools"][0]["definition"].clone()
+        // A lock file has one document for each tool.
+        let text = sandbox.read(name);
+        let documents = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let documents = documents.map(Result::unwrap);
+        let tools = documents.filter(|it| it.get("tool").is_some());
+        let tools = tools.map(|it| (it["server"].clone(), it["definition"].clone()));
+        tools.collect::<Vec<_>>()
     };
     assert_eq!(locked("toolwarden.lock"), locked("store.lock"));
+    let [(server, definition)] = &*locked("store.lock") else {
+        panic!("one tool");
+    };
+    assert_eq!(
+        (server, &definition["description"]),
+        (&json!("shop"), &json!("Another description"))
+    );
     assert!(
         !sandbox.path("data").exists(),
         "the user's store is not used"

@@ -3,6 +3,7 @@ use toolwarden_model::json::Object;
 use toolwarden_model::{Format, FormatFamily};
 
 use crate::format_keys::{Key, Keys};
+use crate::formats::is_parameter_map;
 
 /// The detected format of a definition, with scores.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +143,12 @@ impl DefinitionKeys<'_> {
     fn returns(&self) -> bool {
         self.get("function")
             .is_some_and(|function| function.get("return").is_some())
+    }
+
+    /// Whether `parameters` describes one parameter after the other, and is not a schema.
+    fn has_parameter_map(&self) -> bool {
+        let parameters = self.get("parameters").and_then(Value::as_object);
+        parameters.is_some_and(is_parameter_map)
     }
 
     /// Whether any type in `parameters` satisfies the test, looked for a few levels down.
@@ -298,6 +305,7 @@ const RULES: &[Rule] = &[
         d.has(Key::Name)
             && d.has(Key::Parameters)
             && !d.is_array("parameters")
+            && !d.has_parameter_map()
             && !d.parameter_type(|word| word == "dict" || is_upper_case_type(word))
     }),
     rule(Format::LangchainSchema, 90, |d| d.has(Key::Schema)),

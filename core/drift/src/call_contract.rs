@@ -1,5 +1,6 @@
 //! Members that say how a tool is called, or what it returns, in a form that no schema expresses.
 
+use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::change::{Change, ChangeClass};
@@ -62,7 +63,13 @@ pub(crate) fn mark_call_contract(changes: &mut [Change]) {
         it.class == ChangeClass::Text && PROSE.contains(&last.as_str())
     };
     for change in others.filter(|it| it.class < ChangeClass::Unknown && !is_prose(it)) {
-        if let Some((member, what)) = described_part(&change.pointer) {
+        // A member that was added or removed as a whole may hold such members.
+        let held = || {
+            let sides = [&change.before, &change.after].into_iter().flatten();
+            let mut members = sides.filter_map(|it| described_member(it));
+            is_holder(&change.pointer).then(|| members.next()).flatten()
+        };
+        if let Some((member, what)) = described_part(&change.pointer).or_else(held) {
             change.class = ChangeClass::Unknown;
             change.message.push_str(&format!(
                 ": `{member}` describes {what}, and is not a schema that can be compared"
@@ -73,12 +80,37 @@ pub(crate) fn mark_call_contract(changes: &mut [Change]) {
 
 /// The member at or above a place that describes arguments or results.
 fn described_part(at: &Pointer) -> Option<(String, &'static str)> {
-    let is_wrapper = |it: &String| it.starts_with("extensions/") || WRAPPERS.contains(&it.as_str());
     let member = at.segments().find(|it| !is_wrapper(it))?;
-    if ARGUMENTS.contains(&member.as_str()) {
-        Some((member, "the arguments"))
-    } else if RESULTS.contains(&member.as_str()) {
-        Some((member, "the results"))
+    let what = described_by(&member)?;
+    Some((member, what))
+}
+
+/// A member inside a holder of members that describes arguments or results.
+fn described_member(holder: &Value) -> Option<(String, &'static str)> {
+    let members = holder.as_object()?;
+    let direct = members
+        .keys()
+        .find_map(|key| Some((key.clone(), described_by(key)?)));
+    direct.or_else(|| {
+        let mut inner = WRAPPERS.iter().filter_map(|key| members.get(*key));
+        inner.find_map(described_member)
+    })
+}
+
+/// Whether a place holds nothing but the members of a definition.
+fn is_holder(at: &Pointer) -> bool {
+    at.segments().next().is_some() && at.segments().all(|it| is_wrapper(&it))
+}
+
+fn is_wrapper(segment: &str) -> bool {
+    segment.starts_with("extensions/") || WRAPPERS.contains(&segment)
+}
+
+fn described_by(member: &str) -> Option<&'static str> {
+    if ARGUMENTS.contains(&member) {
+        Some("the arguments")
+    } else if RESULTS.contains(&member) {
+        Some("the results")
     } else {
         None
     }

@@ -114,10 +114,15 @@ fn security_content(schemes: Option<&Object>, required: Option<&Value>) -> Vec<S
     let required = required.and_then(Value::as_array).into_iter().flatten();
     let said = required.map(|alternative| {
         let names = alternative.as_object().into_iter().flatten();
-        let written: Object = names
-            .map(|(name, scopes)| (scheme_content(schemes, name), scopes.clone()))
+        // Two names may stand for the same content, with other scopes.
+        let mut written: Vec<String> = names
+            .map(|(name, scopes)| {
+                let content = scheme_content(schemes, name);
+                format!("{content} {}", to_canonical_string(scopes))
+            })
             .collect();
-        format!("security {}", to_canonical_string(&Value::Object(written)))
+        written.sort();
+        format!("security {}", written.join(" and "))
     });
     said.collect()
 }
@@ -272,8 +277,13 @@ fn is_same_route(
                 Some(method) => vec![method.clone()],
                 None => {
                     let item = new.get("paths").and_then(|it| it.get(path));
+                    // The operations of a path in another place are not known.
+                    if item.is_some_and(|it| it.get("$ref").is_some()) {
+                        return false;
+                    }
                     let members = item.and_then(Value::as_object).into_iter().flatten();
-                    let operations = members.filter(|(_, it)| it.get("responses").is_some());
+                    let operations =
+                        members.filter(|(key, it)| it.is_object() && !is_path_member(key));
                     operations.map(|(method, _)| method.clone()).collect()
                 }
             };
@@ -281,6 +291,13 @@ fn is_same_route(
             methods.len() > 0 && methods.all(|it| is_same((path, path), (it, it)))
         }
     }
+}
+
+/// Whether a member of a path is not an operation. Any other member may be one, also without the
+/// responses that not every version of the specification demands.
+fn is_path_member(key: &str) -> bool {
+    let known = ["description", "parameters", "servers", "summary"];
+    known.contains(&key) || key.starts_with("x-")
 }
 
 /// The effect on calls of a change at this place, if the place concerns their route. No model reads it

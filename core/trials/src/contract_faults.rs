@@ -38,7 +38,8 @@ impl FaultLimits {
 /// The faults of a snapshot that a contract does not accept, whatever it pins.
 ///
 /// A fault with zero tolerance breaks at its first occurrence, unless the contract allows a share of
-/// it. An argument that an open schema does not name warns. An expectation of a case breaks if it is
+/// it. A refusal of the tools always breaks. An argument that an open schema does not name warns, and so
+/// does a reply of another model than the requested one. An expectation of a case breaks if it is
 /// missed in half of the trials or more: there is no second snapshot to distinguish it from chance.
 #[must_use]
 pub fn contract_faults(snapshot: &Snapshot, limits: &FaultLimits) -> Vec<TrialChange> {
@@ -52,10 +53,13 @@ pub fn contract_faults(snapshot: &Snapshot, limits: &FaultLimits) -> Vec<TrialCh
             } else {
                 Severity::Breaking
             }
-        } else if *rule == TrialRule::ExtraKey || rate.share().is_some_and(|share| share < 0.5) {
-            Severity::Warning
         } else {
-            Severity::Breaking
+            match rule {
+                TrialRule::ExtraKey | TrialRule::Models => Severity::Warning,
+                TrialRule::ToolsRejected => Severity::Breaking,
+                _ if rate.share().is_some_and(|share| share < 0.5) => Severity::Warning,
+                _ => Severity::Breaking,
+            }
         };
         fault.class = severity.into();
         fault

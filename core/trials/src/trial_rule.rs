@@ -85,8 +85,9 @@ pub enum TrialRule {
 
 impl TrialRule {
     /// The faults with zero tolerance: a caller acts on each of them, so one occurrence is too many.
-    pub const ZERO_TOLERANCE: [Self; 9] = [
+    pub const ZERO_TOLERANCE: [Self; 10] = [
         Self::BrokenCall,
+        Self::ClientBreak,
         Self::ForbiddenCall,
         Self::Leak,
         Self::MissingRequired,

@@ -265,11 +265,14 @@ pub(super) fn snapshot_text(taken: &Snapshot) -> String {
         .map(|it| escape_controls(it))
         .collect();
     out.push_str(&format!("  finish {}\n", finish.join("|")));
-    let error = style::ERROR;
     for wrong in conformance(taken) {
         let tool = wrong.tool.as_deref().unwrap_or("replies");
+        let (style, mark) = match wrong.severity() {
+            Severity::Breaking => (style::ERROR, '✗'),
+            Severity::Warning | Severity::Info => (style::WARNING, '!'),
+        };
         out.push_str(&format!(
-            "  {error}✗{error:#} {} {} {}: {} ({})\n",
+            "  {style}{mark}{style:#} {} {} {}: {} ({})\n",
             escape_controls(tool),
             wrong.evidence.rule,
             escape_controls(wrong.pointer.as_str()),

@@ -7,6 +7,7 @@ mod daemon;
 mod diff;
 mod findings;
 mod import;
+mod info_notes;
 mod json_document;
 pub(super) mod live_servers;
 mod lock;

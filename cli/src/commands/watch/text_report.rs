@@ -1,5 +1,6 @@
 //! A comparison for a person: one screen per tool, the witness first.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anstyle::Style;
@@ -13,6 +14,7 @@ use toolwarden_drift::{
 use toolwarden_schema::{Callers, Witness};
 
 use super::comparison::ServerComparison;
+use super::info_notes::{InfoNote, partition_notes};
 use super::marked_words::marked_words;
 use super::text_layout::{from_first_difference, spaced_json, truncate, wrap};
 use crate::style::{self, escape_controls};
@@ -26,11 +28,6 @@ const MAX_CALLS: usize = 5;
 /// The most changes of one tool that are shown in full.
 const MAX_CHANGES: usize = 12;
 
-/// The rule of first annotations.
-const PUBLISHED: &str = "annotations-published";
-/// The rule of changes that state the same route in other words.
-const SAME_ROUTE: &str = "same-route";
-
 pub(super) fn render(comparison: &ServerComparison<'_>) -> String {
     let mut screen = TextReport {
         text: String::new(),
@@ -38,24 +35,13 @@ pub(super) fn render(comparison: &ServerComparison<'_>) -> String {
     };
     let mut tools: Vec<&ToolDrift> = comparison.drift.tools.iter().collect();
     tools.sort_by_key(|tool| std::cmp::Reverse(tool.class()));
-    let (noted, told): (Vec<_>, Vec<_>) = tools.into_iter().partition(|it| is_note(it));
+    let (noted, told) = partition_notes(tools);
     for tool in told {
         screen.tool(tool);
     }
     screen.notes(&noted);
     screen.summary();
     screen.text
-}
-
-/// Whether a line for several tools says all about a tool. First annotations beside another change are
-/// shown in full.
-fn is_note(tool: &ToolDrift) -> bool {
-    let ToolDrift::Changed(drift) = tool else {
-        return false;
-    };
-    let published = drift.changes.iter().filter(|it| it.rule == PUBLISHED);
-    let published = published.count();
-    tool.class() == ChangeClass::Info && (published == 0 || published == drift.changes.len())
 }
 
 struct TextReport<'c> {
@@ -108,26 +94,10 @@ impl TextReport<'_> {
     }
 
     /// What changes nothing, in a line for all tools.
-    fn notes(&mut self, tools: &[&ToolDrift]) {
-        let has_rule = |tool: &ToolDrift, rule: &str| match tool {
-            ToolDrift::Changed(drift) => drift.changes.iter().any(|it| it.rule == rule),
-            _ => false,
-        };
-        let (publish, others): (Vec<&ToolDrift>, Vec<&ToolDrift>) =
-            tools.iter().partition(|it| has_rule(it, PUBLISHED));
-        let (routes, others): (Vec<&ToolDrift>, Vec<&ToolDrift>) =
-            others.into_iter().partition(|it| has_rule(it, SAME_ROUTE));
-        for (tools, what) in [
-            (publish, "annotations are published now, and were not"),
-            (routes, "calls go the same way, in other words"),
-            (
-                others,
-                "only spacing, place or generated titles of text changed",
-            ),
-        ] {
+    fn notes(&mut self, noted: &BTreeMap<InfoNote, Vec<&ToolDrift>>) {
+        for (what, tools) in noted {
             let names: Vec<String> = tools.iter().map(|it| escape_controls(it.tool())).collect();
             let count = match names.len() {
-                0 => continue,
                 1 => "1 tool".to_owned(),
                 count => format!("{count} tools"),
             };
@@ -148,7 +118,7 @@ impl TextReport<'_> {
                 "{good}INFO{good:#} {count}: {what} {dim}({named}{more}){dim:#}"
             ));
         }
-        if !tools.is_empty() {
+        if !noted.is_empty() {
             self.line("");
         }
     }

@@ -41,7 +41,7 @@ fn the_demo_is_left_running() {
     command.args(["demo", "--keep", "--listen", "127.0.0.1:0"]);
     let mut process = ToolwardenProcess::start(command);
     let told = process.wait_for("\"mcpServers\"");
-    let (_, rest) = told.split_once("left running at http://").unwrap();
+    let (_, rest) = told.split_once("keeps running at http://").unwrap();
     let address = rest.split('/').next().unwrap();
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     let answer = post(address, "", message).body;

@@ -105,10 +105,10 @@ fn what_is_not_pinned_is_not_compared() {
         include_str!("../../../../examples/suite.weather.yaml"),
     );
     let contract = |expected: &str| {
-        // The bundled answer of qwen has a fault, which counts whatever is pinned.
+        // The bundled answer of qwen has faults, which count whatever is pinned.
         let limits = match expected {
             "" => "",
-            _ => "max_rate: {wrong_type: 1}",
+            _ => "max_rate: {wrong_type: 1, client_break: 1}",
         };
         let text = format!("suite: suite.yaml\nproviders: {{qwen: }}\n{limits}\n{expected}");
         probe.write("c.yaml", &text);
@@ -185,7 +185,8 @@ fn a_contract_that_pins_nothing_compares_nothing() {
 
 #[test]
 fn faults_are_reported_whatever_is_pinned() {
-    // The bundled answer of qwen has a text where the schema wants an integer.
+    // The bundled answer of qwen has a text where the schema wants an integer, and arguments as an
+    // object, which the client libraries do not read.
     let probe = contract_of("qwen", &json!({"get_weather": {"emitted": true}}));
     let args = [
         "run",
@@ -203,13 +204,27 @@ fn faults_are_reported_whatever_is_pinned() {
         (&wrong["tool"], &wrong["severity"]),
         (&json!("get_forecast"), &json!("breaking"))
     );
-    // No allowed drop covers it; a pinned rate does.
-    probe.run_to(1, &[&args[..], &["--allowed-drop", "1"]].concat());
-    let allowing = probe.read("contract.yaml").replace(
-        "\"expected\"",
-        "\"max_rate\": {\"wrong_type\": 1}, \"expected\"",
+    let broken = changes.iter().filter(|it| it["field"] == "client_break");
+    let broken: Vec<Value> = broken
+        .map(|it| json!([it["pointer"], it["severity"]]))
+        .collect();
+    assert_eq!(
+        broken,
+        ["langchain-openai", "openai-node", "openai-python"]
+            .map(|it| json!([format!("/replies/notes/client-{it}"), "breaking"]))
     );
+    // No allowed drop covers a fault; a pinned rate covers the faults that it names.
+    probe.run_to(1, &[&args[..], &["--allowed-drop", "1"]].concat());
     let strict = probe.read("contract.yaml");
+    let limited = |limits: Value| {
+        let expected = format!("\"max_rate\": {limits}, \"expected\"");
+        strict.replace("\"expected\"", &expected)
+    };
+    for one in ["wrong_type", "client_break"] {
+        probe.write("contract.yaml", &limited(json!({one: 1})));
+        probe.run_to(1, &args);
+    }
+    let allowing = limited(json!({"wrong_type": 1, "client_break": 1}));
     probe.write("contract.yaml", &allowing);
     probe.run_to(0, &args);
     probe.write(

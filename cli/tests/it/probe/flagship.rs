@@ -100,11 +100,21 @@ fn severities_go_by_the_schema() {
             "get_weather arguments_encoding breaking",
             "get_weather tool_call_id_format warning",
             "get_weather finish_reason warning",
+            "replies client_break breaking",
+            "replies client_break breaking",
+            "replies client_break breaking",
             "replies finish_consistency warning",
             "replies note info",
         ]
     );
     assert_eq!(changes[1]["pointer"], "/days");
+    let broken = changes.iter().filter(|it| it["field"] == "client_break");
+    let clients: Vec<String> = broken.map(|it| text(&it["pointer"])).collect();
+    assert_eq!(
+        clients,
+        ["langchain-openai", "openai-node", "openai-python"]
+            .map(|it| format!("/replies/notes/client-{it}"))
+    );
 }
 
 /// The table for people who write about models, to the byte.

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{ProbeSandbox, command_output, parsed};
+use super::failures::good_reply;
+use super::{ProbeSandbox, command_output, parsed, serving};
 
 const RUN: [&str; 6] = [
     "run",
@@ -121,12 +122,25 @@ fn markdown_junit_sarif_and_github_show_what_breaks() {
     let sent = "arguments_encoding: json_string → object; \
                 how arguments are sent changed: object (never before, always now) (at )";
     let nesting = format!("get_forecast: arg_nesting:days: integer → string; {why} (at /days)");
+    let garbled =
+        "garbles: the arguments of `get_weather` reach the program as an object instead of a text";
+    let rejected = "raises: ValidationError: a call is not of the form that the message requires";
+    let client = |name: &str, version: &str, what: &str| {
+        let text = format!(
+            "qwen/qwen-plus: client_break: 0 of 1 → 1 of 1; {name} {version} {what} \
+             (never before, always now) (at /replies/notes/client-{name})"
+        );
+        line("client_break", &text)
+    };
     assert_eq!(
         errors,
         [
             line("arg_nesting", &nesting),
             line("arguments_encoding", &format!("get_forecast: {sent}")),
             line("arguments_encoding", &format!("get_weather: {sent}")),
+            client("langchain-openai", "1.7.3", rejected),
+            client("openai-node", "6.49.0", garbled),
+            client("openai-python", "3.51.0", garbled),
         ]
     );
 }
@@ -214,4 +228,43 @@ fn nothing_is_coloured_that_a_program_reads() {
     assert!(coloured.out.contains("\u{1b}[") && coloured.code == 1);
     let json = probe.run(&[&RUN[..], &["--color", "always", "-f", "json"]].concat());
     assert!(parsed(&json.out).is_object());
+}
+
+/// The text of a snapshot marks faults as errors, and another model that answers as a warning.
+#[test]
+fn a_snapshot_tells_warnings_from_faults() {
+    let probe = ProbeSandbox::new();
+    let server = serving(good_reply());
+    let take = |more: &[&str]| -> Vec<String> {
+        let words = ["snapshot", "--provider", "qwen", "--output", "s.json"];
+        let said = probe.run_to(0, &[&words[..], more].concat());
+        let marked = |it: &&str| it.starts_with("  ! ") || it.starts_with("  ✗ ");
+        said.out.lines().filter(marked).map(str::to_owned).collect()
+    };
+    assert_eq!(
+        take(&["--base-url", &server.url(), "--model", "m"]),
+        [
+            "  ! replies models /models: another model than the requested one answered in 1 of 1 trials (synthetic-1)"
+        ]
+    );
+    let clients = [
+        (
+            "langchain-openai 1.7.3",
+            "raises: ValidationError: a call is not of the form that the message requires",
+        ),
+        (
+            "openai-node 6.49.0",
+            "garbles: the arguments of `get_weather` reach the program as an object instead of a text",
+        ),
+        (
+            "openai-python 3.51.0",
+            "garbles: the arguments of `get_weather` reach the program as an object instead of a text",
+        ),
+    ];
+    let clients = clients.map(|(client, what)| {
+        let name = client.split(' ').next().unwrap();
+        format!("  ✗ replies client_break /replies/notes/client-{name}: {client} {what} (1 of 1)")
+    });
+    let days = format!("  ✗ get_forecast wrong_type /days: `type`: {WRONG} (1 of 1)");
+    assert_eq!(take(&["--from-fixtures"]), [&[days], &clients[..]].concat());
 }

@@ -17,13 +17,22 @@ const SILENT: &[&str] = &[
 const BROKEN: &[&str] = &[
     "warning emitted ",
     "breaking broken_call /replies/notes/malformed-tool-calls",
+    "breaking client_break /replies/notes/client-langchain-openai",
+    "breaking client_break /replies/notes/client-openai-node",
+    "breaking client_break /replies/notes/client-openai-python",
     "warning emitted /tools",
     "warning finish_consistency /replies",
 ];
-const ENCODED: &[&str] = &["breaking arguments_encoding "];
+/// Every client library fails on the reply.
+const NO_CLIENT: &[&str] = &[
+    "breaking client_break /replies/notes/client-langchain-openai",
+    "breaking client_break /replies/notes/client-openai-node",
+    "breaking client_break /replies/notes/client-openai-python",
+];
 const UNREADABLE: &[&str] = &[
     "breaking arguments_encoding ",
     "breaking unreadable_arguments ",
+    "breaking client_break /replies/notes/client-langchain-openai",
 ];
 
 fn forecast(arguments: &str) -> Value {
@@ -86,7 +95,7 @@ fn plain() -> FakeProvider {
 fn what_the_schema_allows_passes_and_what_it_forbids_breaks() {
     let plain = plain();
     let body = chat_completion(
-        &json!({"tool_calls": [forecast(PLAIN)]}),
+        &json!({"role": "assistant", "content": null, "tool_calls": [forecast(PLAIN)]}),
         &json!("tool_calls"),
     );
     let with_mark = ProviderResponse::new(200, "application/json", format!("\u{feff}{body}"));
@@ -99,8 +108,8 @@ fn what_the_schema_allows_passes_and_what_it_forbids_breaks() {
         (
             "events for JSON",
             streamed_completion(&body["choices"][0]["message"], &json!("tool_calls")),
-            0,
-            &[],
+            1,
+            NO_CLIENT,
         ),
         (
             "3.0 for 3",
@@ -148,6 +157,9 @@ fn what_the_schema_allows_passes_and_what_it_forbids_breaks() {
             &[
                 "warning parallel_arity ",
                 "breaking wrong_type /days",
+                "breaking client_break /replies/notes/client-langchain-openai",
+                "breaking client_break /replies/notes/client-openai-node",
+                "breaking client_break /replies/notes/client-openai-python",
                 "warning unique_ids /replies",
             ],
         ),
@@ -233,7 +245,7 @@ fn unusual_arguments_and_ids_are_reported() {
     let (open, close) = ("[".repeat(5_000), "]".repeat(5_000));
     let deep = format!(r#"{{"location":"x","days":3,"a":{open}1{close}}}"#);
     let mut finish = chat_completion(
-        &json!({"tool_calls": [forecast(PLAIN)]}),
+        &json!({"role": "assistant", "content": null, "tool_calls": [forecast(PLAIN)]}),
         &json!("tool_calls"),
     );
     finish["choices"][0]["finish_reason"] = json!(7);
@@ -243,18 +255,50 @@ fn unusual_arguments_and_ids_are_reported() {
         "warning finish_consistency /replies",
     ];
     for (name, answer, code, grave) in [
-        ("an object", arguments(parsed(PLAIN)), 1, ENCODED),
-        ("encoded twice", arguments(twice), 1, ENCODED),
+        (
+            "an object",
+            arguments(parsed(PLAIN)),
+            1,
+            &[
+                "breaking arguments_encoding ",
+                "breaking client_break /replies/notes/client-langchain-openai",
+                "breaking client_break /replies/notes/client-openai-node",
+                "breaking client_break /replies/notes/client-openai-python",
+            ][..],
+        ),
+        (
+            "encoded twice",
+            arguments(twice),
+            1,
+            &[
+                "breaking arguments_encoding ",
+                "breaking client_break /replies/notes/client-langchain-openai",
+            ],
+        ),
         ("no JSON", arguments(json!("{days}")), 1, UNREADABLE),
-        ("empty", arguments(json!("")), 1, UNREADABLE),
+        // LangChain reads an empty text as no arguments.
+        (
+            "empty",
+            arguments(json!("")),
+            1,
+            &[
+                "breaking arguments_encoding ",
+                "breaking unreadable_arguments ",
+            ],
+        ),
         ("an array", arguments(json!("[1]")), 1, UNREADABLE),
         ("a number", arguments(json!("5")), 1, UNREADABLE),
         ("without a ground", called(&deep), 1, UNREADABLE),
         (
             "an id that is a number",
             changed("/id", json!(7)),
-            0,
-            &["warning tool_call_id_format "],
+            1,
+            &[
+                "warning tool_call_id_format ",
+                "breaking client_break /replies/notes/client-langchain-openai",
+                "breaking client_break /replies/notes/client-openai-node",
+                "breaking client_break /replies/notes/client-openai-python",
+            ],
         ),
         (
             "a finish that is a number",

@@ -34,6 +34,7 @@ use toolwarden_model::{Format, Tool};
 pub use definition_pointer::definition_pointer;
 pub(crate) use gemini::HOSTED_KEYS as GEMINI_HOSTED_KEYS;
 pub(crate) use parameters::describes_arguments;
+pub(crate) use raw::is_parameter_map;
 pub use read::ParseError;
 pub(crate) use table::{FieldTable, ToolField};
 

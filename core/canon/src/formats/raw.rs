@@ -147,7 +147,7 @@ pub(super) fn remainder(value: &Value) -> Option<Value> {
 }
 
 /// Whether every member is a parameter with a type, and none a keyword of a schema.
-fn is_parameter_map(members: &Object) -> bool {
+pub(crate) fn is_parameter_map(members: &Object) -> bool {
     let is_parameter = |value: &Value| value.get("type").is_some_and(Value::is_string);
     let keywords = ["$schema", "$ref", "properties", "anyOf", "oneOf", "allOf"];
     let is_schema = keywords.iter().any(|key| members.contains_key(*key));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
+use super::reference::is_cycle;
 use super::{SchemaFault, SchemaFaultRule, fault, referenced};
 use crate::prepare::{Draft, Resources, SchemaLocation};
 use toolwarden_model::keywords::subschemas;
@@ -41,9 +42,11 @@ pub(super) fn check(root: &Value, resources: &Resources<'_>, faults: &mut Vec<Sc
         }
         search.finite.extend(found);
     }
-    let endless = targets
-        .iter()
-        .filter(|(at, _)| !search.finite.contains(*at));
+    // References that only lead to each other are a fault of their own: nothing contains anything.
+    let endless = targets.iter().filter(|(at, schema)| {
+        let place = SchemaLocation::here((*at).clone());
+        !search.finite.contains(*at) && !is_cycle(place, schema, resources)
+    });
     for (at, _) in endless.filter(|(at, schema)| leads_back(&search, &targets, at, schema)) {
         let message = "every value of this schema must contain another value of it, without end";
         let fix = "make the property that refers back optional, or let it be null";

@@ -69,7 +69,7 @@ fn unresolved(reference: &str, root: &Value) -> (String, String) {
 }
 
 /// Whether a chain of schemas that consist only of a reference is cyclic.
-fn is_cycle<'s>(
+pub(super) fn is_cycle<'s>(
     mut place: SchemaLocation,
     mut target: &'s Value,
     resources: &Resources<'s>,

@@ -207,7 +207,7 @@ fn schemas_that_only_references_lead_to_are_read() {
                 "unused": {"type": "strng"}}}}),
         &[
             "invalid-keyword /components/schemas/B/type: `type` is `strng`, which is not a type; did you mean `string`? (types: string, number, integer, boolean, array, object, null)",
-            "undeclared-required /components/schemas/A/required/0: `required` names `d`, which nothing declares; declare `d` under `properties`, or remove it from `required`",
+            "undeclared-required /components/schemas/A/required/0: `required` names `d`, which nothing declares; declare it in `properties`, or remove it from `required`",
         ],
     );
 }

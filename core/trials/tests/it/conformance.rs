@@ -1,6 +1,6 @@
 use serde_json::json;
 use toolwarden_model::Severity;
-use toolwarden_model::reply::{Leak, LeakPlace};
+use toolwarden_model::reply::{Leak, LeakPlace, TrialFailure};
 use toolwarden_trials::{CallExpectation, FaultLimits, conformance, contract_faults};
 
 use super::{call, calling, case, reply, snapshot_of, weather};
@@ -105,5 +105,63 @@ fn a_contract_breaks_at_the_first_fault_unless_it_allows_a_share() {
     let lines = lines(&limits);
     assert!(lines.contains(&"info get_weather missing_required: 1 of 20".to_owned()));
     assert!(lines.contains(&"breaking get_weather wrong_type: 1 of 20".to_owned()));
-    assert_eq!(FaultLimits::words().count(), 9);
+    assert_eq!(FaultLimits::words().count(), 10);
+}
+
+/// A client that fails on one reply of twenty breaks a contract; another model that answers warns.
+#[test]
+fn clients_that_fail_break_a_contract_and_another_model_warns() {
+    let suite = weather();
+    let good = calling(&suite, json!({"location": "x"}));
+    let mut replies = vec![good.clone(); 18];
+    let mut lost = good.clone();
+    let note = ["client-openai-python", "/choices/0", "openai-python loses"];
+    let [rule, pointer, message] = note.map(str::to_owned);
+    lost.notes = vec![(rule, pointer, message)];
+    let mut other = good;
+    other.model = Some("another".to_owned());
+    replies.extend([lost, other]);
+    let snapshot = snapshot_of(&suite, "p", replies);
+    let lines = |limits: &FaultLimits| -> Vec<String> {
+        let faults = contract_faults(&snapshot, limits);
+        let lines = faults.iter().map(|it| {
+            let severity = it.severity().as_str();
+            format!("{severity} {}: {}", it.evidence.rule, it.message)
+        });
+        lines.collect()
+    };
+    let warning = "warning models: another model than the requested one answered in 1 of 20 trials";
+    assert_eq!(
+        lines(&FaultLimits::default()),
+        ["breaking client_break: openai-python loses", warning]
+    );
+    let mut limits = FaultLimits::default();
+    limits.allow("client_break", 0.05);
+    assert_eq!(
+        lines(&limits),
+        [
+            "info client_break: openai-python loses (within its `max_rate`)",
+            warning
+        ]
+    );
+}
+
+/// One refusal of the tools breaks a contract, though the other requests were answered.
+#[test]
+fn one_refusal_of_the_tools_breaks_a_contract() {
+    let suite = weather();
+    let good = calling(&suite, json!({"location": "x"}));
+    let mut snapshot = snapshot_of(&suite, "p", vec![good; 19]);
+    snapshot.trials.planned += 1;
+    let refused = TrialFailure::SchemaRejected.as_str().to_owned();
+    snapshot.trials.failures.insert(refused, 1);
+    let faults = contract_faults(&snapshot, &FaultLimits::default());
+    let lines: Vec<String> = faults
+        .iter()
+        .map(|it| {
+            let severity = it.severity().as_str();
+            format!("{severity} {}: {}", it.evidence.rule, it.after_text())
+        })
+        .collect();
+    assert_eq!(lines, ["breaking tools_rejected: 1 of 20"]);
 }

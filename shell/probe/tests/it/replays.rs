@@ -108,7 +108,7 @@ async fn a_repeated_run_gives_the_same_snapshot() {
 }
 
 #[tokio::test]
-async fn fixture_answers_every_request() {
+async fn a_fixture_is_one_trial() {
     let body = fixture("deepseek").unwrap();
     let recording = RecordedExchange::from_fixture(
         "deepseek",
@@ -123,9 +123,15 @@ async fn fixture_answers_every_request() {
         &repeated(3, &[StreamMode::Nonstream]),
     )
     .await;
-    assert!(run.trials.iter().all(|it| it.outcome.is_ok()));
     let offline = toolwarden_probe::run_fixture(run.provider.clone(), &suite(), body);
-    assert_eq!(run.trials[2].outcome, offline.trials[0].outcome);
+    assert!(offline.trials[0].outcome.is_ok());
+    assert_eq!(run.trials[0].outcome, offline.trials[0].outcome);
+    let others = run.trials[1..].iter().map(|it| it.outcome.as_ref());
+    let others: Vec<String> = others.map(|it| it.unwrap_err().to_string()).collect();
+    assert_eq!(
+        others,
+        ["status: HTTP 404: nothing was recorded for this trial"; 2]
+    );
     let run = replayed(
         Vec::new(),
         WireApi::OpenaiChat,
@@ -135,7 +141,7 @@ async fn fixture_answers_every_request() {
     let failure = run.trials[0].outcome.as_ref().unwrap_err();
     assert_eq!(
         failure.to_string(),
-        "status: HTTP 404: nothing was recorded for this path"
+        "status: HTTP 404: nothing was recorded for this trial"
     );
 }
 

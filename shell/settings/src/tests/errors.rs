@@ -28,9 +28,9 @@ fn every_mistake_is_reported_with_its_place() {
         (
             "servers: {a: {files: x.json, calls: []}, b: {url: http://h, calls: [{arguments: []}]}}",
             &[
-                "1:31: /servers/a/calls: `files` and `calls` exclude each other",
+                "1:30: /servers/a/calls: `files` and `calls` exclude each other",
                 "1:69: /servers/b/calls/0: `tool` is missing",
-                "1:81: /servers/b/calls/0/arguments: expected a mapping, found an array",
+                "1:70: /servers/b/calls/0/arguments: expected a mapping, found an array",
             ],
         ),
         (

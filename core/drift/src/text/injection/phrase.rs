@@ -84,15 +84,23 @@ impl<'t> PhraseScanner<'t> {
             if !rest.starts_with(|c: char| c.is_whitespace() || c == ':') {
                 return None;
             }
-            let blanks = rest.len() - rest.trim_start().len();
-            let mut at = end + blanks;
+            let mut at = end;
             let words = rest.split_whitespace().take(WORDS_BEFORE_ADDRESS);
             for word in words {
-                at += self.text.get(at..)?.find(word)?;
+                let blanks = self.text.get(at..)?.find(word)?;
+                let gap = self.text.get(at..at + blanks)?;
+                if gap.matches('\n').count() > 1 {
+                    return None;
+                }
+                at += blanks;
                 let plain = word.trim_matches(['(', ')', '`', '"', '\'', '<', '>', ',', '.', ';']);
                 if address(plain).is_some_and(|it| !is_local(it)) {
                     let end = at + word.find(plain)? + plain.len();
                     return self.text.get(start.word.start..end);
+                }
+                // An address in the next sentence is not where the first one sends anything.
+                if is_last_of_sentence(word) {
+                    return None;
                 }
                 at += word.len();
             }
@@ -168,6 +176,13 @@ impl<'t> PhraseScanner<'t> {
 
 /// How many words may stand between a phrase and its address: `to our server at https://…`.
 const WORDS_BEFORE_ADDRESS: usize = 4;
+
+/// Whether a word with its punctuation ends a sentence; an abbreviation such as `e.g.` does not.
+fn is_last_of_sentence(word: &str) -> bool {
+    let word = word.trim_end_matches([')', ']', '"', '\'', '`']);
+    let stem = word.trim_end_matches(['.', '!', '?', '。', '！', '？']);
+    stem.len() < word.len() && !stem.contains('.')
+}
 
 /// Whether an address is of the machine itself.
 fn is_local(address: &str) -> bool {

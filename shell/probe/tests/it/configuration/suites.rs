@@ -317,13 +317,23 @@ fn tools_may_stand_in_a_file_of_their_own() {
         ),
         (
             "{a: [",
-            "suite.yaml:1:1: /tools: tools.json:2:1: while parsing a node, did not find expected node content",
+            "suite.yaml:1:1: /tools: tools.json:1:2: not JSON: a key must be text in double quotes",
         ),
     ] {
         write("tools.json", text);
         let error = ProbeSuite::load(&path).unwrap_err();
         assert_eq!(error_text(&error, folder.path()), message);
     }
+    write(
+        "suite.yaml",
+        "tools: tools.yaml\nmessages: [{role: user, content: hi}]\n",
+    );
+    write("tools.yaml", "{a: [");
+    let error = ProbeSuite::load(&path).unwrap_err();
+    assert_eq!(
+        error_text(&error, folder.path()),
+        "suite.yaml:1:1: /tools: tools.yaml:2:1: while parsing a node, did not find expected node content"
+    );
     let gone = ProbeSuite::load(&folder.path().join("gone.yaml")).unwrap_err();
     assert!(matches!(gone, ProbeFileError::File(error) if error.is_not_found()));
 }
