@@ -66,7 +66,7 @@ pub(crate) fn mark_call_contract(changes: &mut [Change]) {
         // A member that was added or removed as a whole may hold such members.
         let held = || {
             let sides = [&change.before, &change.after].into_iter().flatten();
-            let mut members = sides.filter_map(|it| described_member(it));
+            let mut members = sides.filter_map(described_member);
             is_holder(&change.pointer).then(|| members.next()).flatten()
         };
         if let Some((member, what)) = described_part(&change.pointer).or_else(held) {
