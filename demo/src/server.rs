@@ -56,7 +56,7 @@ impl DemoServer {
         self.shop.expire_sessions();
     }
 
-    /// Starts again at the same address after [`Self::die`].
+    /// Starts again at the same address after [`Self::kill`].
     ///
     /// # Errors
     /// The port was taken in the meantime.
