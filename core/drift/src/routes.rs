@@ -9,10 +9,10 @@ use crate::facet::ObservedDefinition;
 /// The rule of changes that state the same route in other words.
 pub(crate) const SAME_ROUTE: &str = "same-route";
 
-/// Where a document says which security schemes there are.
-const SCHEMES: [&str; 4] = [
+/// Where a document says which security schemes there are. Some documents have them directly in
+/// `components`.
+const SCHEMES: [&str; 3] = [
     "/components/securitySchemes",
-    "/components",
     "/securitySchemes",
     "/securityDefinitions",
 ];
@@ -38,6 +38,8 @@ pub(crate) fn mark_same_route(
     else {
         return;
     };
+    let only_schemes = bare_schemes(before).is_some() && bare_schemes(after).is_some();
+    let same_other_components = other_components(before) == other_components(after);
     let is_route = |change: &&mut Change| {
         // A name that says more than a name is text.
         if change.class != ChangeClass::Behavioural {
@@ -48,10 +50,13 @@ pub(crate) fn mark_same_route(
             [raw, document, key, rest @ ..]
                 if raw == "extensions/raw" && document == "document" =>
             {
-                // Other components of a document are not about its calls.
+                // Other components are not compared as a route.
                 let first = rest.first().map(String::as_str);
-                let is_other = matches!(first, Some("schemas" | "parameters" | "responses"));
-                ROUTES.contains(&key.as_str()) && !(key == "components" && is_other)
+                let is_compared = key != "components"
+                    || first == Some("securitySchemes")
+                    || (first.is_none() && same_other_components)
+                    || only_schemes;
+                ROUTES.contains(&key.as_str()) && is_compared
             }
             _ => false,
         }
@@ -70,23 +75,47 @@ pub(crate) fn mark_same_route(
 /// What a document says about its calls, without the names of its security schemes.
 fn route_content(document: &Value) -> Vec<String> {
     let schemes = security_schemes(document);
-    let mut said: Vec<String> = schemes
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| scheme_content(schemes, name))
-        .collect();
+    let mut said = Vec::new();
+    for stated in SCHEMES.iter().filter_map(|place| document.pointer(place)) {
+        match stated {
+            Value::Object(schemes) => said.extend(schemes.values().map(to_canonical_string)),
+            other => said.push(to_canonical_string(other)),
+        }
+    }
+    let bare = bare_schemes(document).into_iter().flatten();
+    said.extend(bare.map(|(_, scheme)| to_canonical_string(scheme)));
     said.sort();
     said.extend(server_content(document.get("servers")));
     said.extend(security_content(schemes, document.get("security")));
     said
 }
 
+/// The security schemes of a document by name. Not every scheme has a `type`: it may be a reference, or
+/// say its type by the name of its only member (A2A 1.0).
 fn security_schemes(document: &Value) -> Option<&Object> {
-    SCHEMES.iter().find_map(|place| {
-        let schemes = document.pointer(place)?.as_object()?;
-        let is_scheme = |it: &Value| it.get("type").is_some_and(Value::is_string);
-        schemes.values().all(is_scheme).then_some(schemes)
-    })
+    let stated = SCHEMES.iter().filter_map(|place| document.pointer(place));
+    let mut stated = stated.filter_map(Value::as_object);
+    stated
+        .find(|schemes| !schemes.is_empty())
+        .or_else(|| bare_schemes(document))
+}
+
+/// The members of `components`, if all of them are security schemes.
+fn bare_schemes(document: &Value) -> Option<&Object> {
+    let components = document.get("components")?.as_object()?;
+    let is_scheme = |it: &Value| it.get("type").is_some_and(Value::is_string);
+    let is_bare = !components.is_empty() && components.values().all(is_scheme);
+    is_bare.then_some(components)
+}
+
+/// The components of a document without its security schemes.
+fn other_components(document: &Value) -> Value {
+    let components = document.get("components").cloned();
+    let mut components = components.unwrap_or_else(|| Value::Object(Object::new()));
+    if let Value::Object(members) = &mut components {
+        members.shift_remove("securitySchemes");
+    }
+    components
 }
 
 fn scheme_content(schemes: Option<&Object>, name: &str) -> String {

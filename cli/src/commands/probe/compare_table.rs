@@ -58,7 +58,11 @@ pub(super) fn run(args: &CompareTableArgs) -> Result<CommandOutcome, CliError> {
     if args.compat.is_some() {
         return Ok(Verdict::new(false, measured).into());
     }
-    Ok(comparison::overall_verdict(&compared, &judge, measured).into())
+    if compared.is_empty() {
+        print_status("nothing was compared: a comparison needs two measured columns");
+    }
+    let whole = measured && left_out.is_empty() && !compared.is_empty();
+    Ok(comparison::overall_verdict(&compared, &judge, whole).into())
 }
 
 /// The snapshots of the providers, and those that were left out because they have no key.

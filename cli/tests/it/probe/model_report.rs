@@ -299,3 +299,24 @@ fn three_good_trials_of_each_case_are_a_go_and_two_are_not() {
         assert_eq!(cells, [decision, decision], "{repeat}: {model:#}");
     }
 }
+
+#[test]
+fn findings_that_are_not_listed_are_counted() {
+    let probe = ProbeSandbox::new();
+    snapshot_fixtures(&probe);
+    let mut taken = parsed(&probe.read("glm.json"));
+    for at in 0..120 {
+        taken["undeclared"][format!("tool{at}")] =
+            json!({"calls": 1, "trials": {"k": 1, "n": 1, "rate": 1.0}});
+    }
+    probe.write("many.json", &taken.to_string());
+    let document = report(&probe, &["many.json"]);
+    let model = &document["models"][0];
+    assert_eq!(model["findings"].as_array().unwrap().len(), 100);
+    let more = model["more_findings"].as_u64().unwrap();
+    assert!(more >= 20, "{more}");
+    for format in ["html", "markdown"] {
+        let page = probe.run_to(0, &["report", "--format", format, "many.json"]);
+        assert!(page.out.contains(&format!("and {more} more")), "{format}");
+    }
+}

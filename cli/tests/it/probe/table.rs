@@ -160,3 +160,32 @@ fn a_contract_and_addresses_name_the_columns() {
         said.out
     );
 }
+
+#[test]
+fn a_table_that_compares_too_little_is_not_a_pass() {
+    let probe = ProbeSandbox::new();
+    probe.run(&[
+        "snapshot",
+        "-p",
+        "deepseek",
+        "--from-fixtures",
+        "-q",
+        "-o",
+        "a.json",
+    ]);
+    let nothing = "nothing was compared: a comparison needs two measured columns";
+    let alone = ["compare-table", "--snapshot", "a.json"];
+    let without_key = [&alone[..], &["-p", "kimi"]].concat();
+    for args in [&alone[..], &without_key] {
+        let said = probe.run_to(3, args);
+        assert!(said.err.contains(nothing), "{}", said.err);
+        probe.run_to(0, &[args, &["--compat", "tooldrift"]].concat());
+    }
+    let equal = [&alone[..], &["--snapshot", "a.json"]].concat();
+    let judged = probe.run(&["diff", "a.json", "a.json"]).code;
+    let said = probe.run_to(judged, &equal);
+    assert!(!said.err.contains(nothing), "{}", said.err);
+    // Two equal columns are no pass either if a third one is missing.
+    let said = probe.run_to(3, &[&equal[..], &["-p", "kimi"]].concat());
+    assert!(said.err.contains("skip kimi"), "{}", said.err);
+}

@@ -110,15 +110,24 @@ fn schema_within(annotation: &str, depth: usize) -> Option<Value> {
 /// The schema of values of any of the annotations.
 fn union(alternatives: &[&str], depth: usize) -> Option<Value> {
     let schemas = alternatives.iter().map(|it| schema_within(it, depth));
-    let schemas: Vec<Value> = schemas.collect::<Option<_>>()?;
+    let mut distinct: Vec<Value> = Vec::new();
+    for schema in schemas {
+        let schema = schema?;
+        if !distinct.contains(&schema) {
+            distinct.push(schema);
+        }
+    }
+    if let [only] = distinct.as_slice() {
+        return Some(only.clone());
+    }
     let word = |schema: &Value| match schema.as_object() {
         Some(members) if members.len() == 1 => members.get("type").cloned(),
         _ => None,
     };
-    let words: Option<Vec<Value>> = schemas.iter().map(word).collect();
+    let words: Option<Vec<Value>> = distinct.iter().map(word).collect();
     match words {
         Some(words) if words.iter().all(Value::is_string) => Some(json!({ "type": words })),
-        _ => Some(json!({ "anyOf": schemas })),
+        _ => Some(json!({ "anyOf": distinct })),
     }
 }
 
@@ -197,6 +206,12 @@ mod tests {
             (
                 "Union[int, list[str]]",
                 json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "string"}}]}),
+                true,
+            ),
+            ("Union[int, int]", json!({"type": "integer"}), true),
+            (
+                "str | int | str",
+                json!({"type": ["string", "integer"]}),
                 true,
             ),
             ("str | None", json!({"type": ["string", "null"]}), true),

@@ -4,6 +4,7 @@
 mod walk;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
@@ -19,7 +20,7 @@ pub(crate) struct ReplacedText<'s> {
     /// The member that the place belongs to, if it has a name.
     member: Option<String>,
     /// The choice that the text describes, if only the choice tells the difference.
-    choice: Option<String>,
+    choice: Option<Rc<str>>,
     pub(crate) before: Option<(Pointer, &'s Value)>,
     pub(crate) after: Option<(Pointer, &'s Value)>,
 }
@@ -74,7 +75,7 @@ struct Statement<'s> {
     content: String,
     at: Pointer,
     /// What selects the branch that the statement belongs to.
-    choice: Option<String>,
+    choice: Option<Rc<str>>,
 }
 
 /// The statements about one place.
@@ -114,13 +115,13 @@ impl<'s> Place<'s> {
 
     /// Text that describes another choice than before, although the place has the same text.
     fn swapped(&self, new: &Self, keyword: &str) -> Option<ReplacedText<'s>> {
-        let of = |place: &'_ Self, choice: &String| -> BTreeSet<String> {
+        let of = |place: &'_ Self, choice: &Rc<str>| -> BTreeSet<String> {
             let said = place.said.iter().filter(|it| it.keyword == keyword);
             let said = said.filter(|it| it.choice.as_ref() == Some(choice));
             said.map(|it| it.content.clone()).collect()
         };
         let said = self.said.iter().filter(|it| it.keyword == keyword);
-        let choices: BTreeSet<&String> = said.filter_map(|it| it.choice.as_ref()).collect();
+        let choices: BTreeSet<&Rc<str>> = said.filter_map(|it| it.choice.as_ref()).collect();
         for choice in choices {
             let (was, is) = (of(self, choice), of(new, choice));
             if was == is || was.is_empty() || is.is_empty() {
@@ -143,7 +144,7 @@ impl<'s> Place<'s> {
 
     fn replaced(
         &self,
-        choice: Option<String>,
+        choice: Option<Rc<str>>,
         before: Option<&Statement<'s>>,
         after: Option<&Statement<'s>>,
     ) -> Option<ReplacedText<'s>> {

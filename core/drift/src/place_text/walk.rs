@@ -1,6 +1,7 @@
 //! Visits a schema in the order of the value it describes, and collects what it says about each place.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer, percent_decode, to_canonical_string};
@@ -104,7 +105,8 @@ fn named_schemas(root: &Value) -> BTreeMap<String, Pointer> {
 struct Position {
     place: String,
     member: Option<String>,
-    choice: Option<String>,
+    /// Shared by all places below a branch, because it may be as long as the branch.
+    choice: Option<Rc<str>>,
 }
 
 impl Position {
@@ -125,7 +127,7 @@ impl Position {
 
     fn choice(&self, choice: String) -> Self {
         Self {
-            choice: Some(choice),
+            choice: Some(choice.into()),
             ..self.clone()
         }
     }
@@ -140,7 +142,7 @@ struct Walk<'s> {
     complete: bool,
     /// The references that are currently being followed.
     open: Vec<&'s str>,
-    seen: BTreeSet<(Pointer, String, Option<String>)>,
+    seen: BTreeSet<(Pointer, String, Option<Rc<str>>)>,
 }
 
 impl<'s> Walk<'s> {
@@ -333,7 +335,7 @@ fn state<'s>(
     at: &Pointer,
     position: &Position,
 ) {
-    let mut add = |value: &'s Value, at: Pointer, choice: Option<String>| {
+    let mut add = |value: &'s Value, at: Pointer, choice: Option<Rc<str>>| {
         let content = match value {
             Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
             other => to_canonical_string(other),
@@ -349,7 +351,7 @@ fn state<'s>(
     if let Some((values, texts)) = described_values(members, keyword) {
         for (index, (choice, text)) in values.iter().zip(texts).enumerate() {
             let choice = format!("value {}", to_canonical_string(choice));
-            add(text, at.index(index), Some(choice));
+            add(text, at.index(index), Some(choice.into()));
         }
         return;
     }
@@ -389,4 +391,24 @@ fn without_text(schema: &Value) -> Value {
         left.insert(keyword.clone(), value);
     }
     Value::Object(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn all_places_of_a_branch_share_the_text_of_its_choice() {
+        let text = json!({"type": "string", "description": "A"});
+        let schema = json!({"anyOf": [{"properties": {"a": text, "b": text}}]});
+        let texts = PlaceTexts::of(&schema).unwrap();
+        let said = texts.places.values().flat_map(|it| &it.said);
+        let choices: Vec<&Rc<str>> = said.filter_map(|it| it.choice.as_ref()).collect();
+        let [one, other] = choices.as_slice() else {
+            panic!("{choices:?}");
+        };
+        assert!(Rc::ptr_eq(one, other));
+    }
 }

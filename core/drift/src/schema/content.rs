@@ -4,7 +4,7 @@
 //! that was valid and is not valid any more may therefore break a caller.
 
 use serde_json::{Value, json};
-use toolwarden_model::json::{Object, Pointer};
+use toolwarden_model::json::{Object, Pointer, to_canonical_string};
 use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 use toolwarden_schema::{SchemaPair, SchemaVerdict, ValueDomain};
 
@@ -36,6 +36,9 @@ impl SchemaComparison<'_> {
             SchemaDeclarations::of(self.old),
             SchemaDeclarations::of(self.new),
         );
+        let is_same_member = |keyword: &str| self.old.get(keyword) == self.new.get(keyword);
+        let same_dialect = is_same_member("$schema");
+        let same_shared = SHARED.into_iter().all(is_same_member);
         for (path, was) in old.places() {
             let Some(is) = new.at(path) else {
                 continue;
@@ -48,22 +51,27 @@ impl SchemaComparison<'_> {
             let Some((at, _)) = after.first().or(before.first()) else {
                 continue;
             };
-            let is_same = before.len() == after.len()
-                && before
-                    .iter()
-                    .all(|(_, it)| after.iter().any(|(_, other)| it == other));
-            if is_same || before.iter().chain(&after).any(is_told) {
+            if before.iter().chain(&after).any(is_told) {
                 continue;
             }
             let values = |side: &[(Pointer, &Value)]| -> Vec<Value> {
                 side.iter().map(|(_, schema)| (*schema).clone()).collect()
             };
             let (was, is) = (values(&before), values(&after));
+            let is_same = is_same_list(&was, &is);
+            // The same schemas accept something else if what they refer to changed.
+            if is_same && (same_shared || (same_dialect && !was.iter().any(has_reference))) {
+                continue;
+            }
             let (class, why) = self.judge_content(
                 &content_document(self.old, was.iter()),
                 &content_document(self.new, is.iter()),
                 0,
             );
+            // Definitions that the content does not depend on may have changed.
+            if is_same && class == ChangeClass::Equivalent {
+                continue;
+            }
             changes.push(SchemaChange {
                 rule: "contentSchema",
                 pointer: at.clone(),
@@ -164,6 +172,16 @@ fn content_document<'v>(root: &Value, schemas: impl Iterator<Item = &'v Value>) 
     Value::Object(document)
 }
 
+/// Whether two lists have the same schemas equally often, in any order.
+fn is_same_list(some: &[Value], others: &[Value]) -> bool {
+    let sorted = |list: &[Value]| {
+        let mut written: Vec<String> = list.iter().map(to_canonical_string).collect();
+        written.sort();
+        written
+    };
+    sorted(some) == sorted(others)
+}
+
 /// The schemas of the content of a text, with their pointers.
 fn contents<'s>(said: &Declared<'s>) -> Vec<(Pointer, &'s Value)> {
     let schemas = said.schemas.iter();
@@ -205,6 +223,18 @@ fn has_content(value: &Value) -> bool {
             .iter()
             .any(|(key, member)| key == "contentSchema" || has_content(member)),
         Value::Array(items) => items.iter().any(has_content),
+        _ => false,
+    }
+}
+
+/// Whether a schema refers to another one.
+fn has_reference(value: &Value) -> bool {
+    let is_reference = |key: &str| matches!(key, "$ref" | "$dynamicRef" | "$recursiveRef");
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, member)| is_reference(key) || has_reference(member)),
+        Value::Array(items) => items.iter().any(has_reference),
         _ => false,
     }
 }

@@ -114,3 +114,41 @@ fn content_of_results_is_compared_the_other_way_round() {
     let found = drift(&tool(loose), &tool(strict));
     assert_eq!(class(&found), ChangeClass::Behavioural, "{found:#?}");
 }
+
+#[test]
+fn definitions_that_content_refers_to_are_compared() {
+    let side = |x: Value, other: &str| {
+        tool(
+            text(json!({"$ref": "#/$defs/x"})),
+            json!({"x": {"$ref": "#/$defs/y"}, "y": x, "other": {"type": other}}),
+        )
+    };
+    let loose = side(json!({"type": "object"}), "string");
+    let strict = side(json!({"type": "object", "required": ["token"]}), "string");
+    let found = drift(&loose, &strict);
+    assert_eq!(class(&found), ChangeClass::Unknown, "{found:#?}");
+    let found = drift(&strict, &loose);
+    assert_eq!(class(&found), ChangeClass::Widened, "{found:#?}");
+    let found = drift(&loose, &side(json!({"type": "object"}), "number"));
+    assert_eq!(class(&found), ChangeClass::Equivalent, "{found:#?}");
+    let mut rules = found.changes.iter().map(|it| it.rule);
+    assert!(rules.all(|rule| rule != "contentSchema"), "{found:#?}");
+}
+
+#[test]
+fn a_second_schema_of_the_same_content_is_compared() {
+    let definitions = json!({
+        "a": text(json!({"type": "object"})),
+        "a2": text(json!({"type": "object"})),
+        "b": text(json!({"type": "object", "required": ["token"]}))});
+    let both = |one: &str, other: &str| {
+        let to = |name: &str| json!({"$ref": format!("#/$defs/{name}")});
+        tool(json!({"allOf": [to(one), to(other)]}), definitions.clone())
+    };
+    let found = drift(&both("a", "a2"), &both("a", "b"));
+    assert_eq!(class(&found), ChangeClass::Unknown, "{found:#?}");
+    let found = drift(&both("a", "b"), &both("a", "a2"));
+    assert_eq!(class(&found), ChangeClass::Widened, "{found:#?}");
+    let found = drift(&both("a", "b"), &both("b", "a"));
+    assert_eq!(class(&found), ChangeClass::Equivalent, "{found:#?}");
+}

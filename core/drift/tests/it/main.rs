@@ -20,6 +20,7 @@ mod mutations;
 mod places;
 mod references;
 mod releases;
+mod routes;
 mod shape;
 
 use std::sync::LazyLock;

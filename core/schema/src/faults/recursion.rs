@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
 use super::reference::is_cycle;
-use super::{SchemaFault, SchemaFaultRule, fault, referenced};
+use super::{MAX_FAULTS, SchemaFault, SchemaFaultRule, fault, referenced};
 use crate::prepare::{Draft, Resources, SchemaLocation};
 use toolwarden_model::keywords::subschemas;
 
@@ -43,11 +43,19 @@ pub(super) fn check(root: &Value, resources: &Resources<'_>, faults: &mut Vec<Sc
         search.finite.extend(found);
     }
     // References that only lead to each other are a fault of their own: nothing contains anything.
-    let endless = targets.iter().filter(|(at, schema)| {
-        let place = SchemaLocation::here((*at).clone());
-        !search.finite.contains(*at) && !is_cycle(place, schema, resources)
-    });
-    for (at, _) in endless.filter(|(at, schema)| leads_back(&search, &targets, at, schema)) {
+    // All searches together have one budget.
+    search.visits = 0;
+    for (at, schema) in &targets {
+        if faults.len() >= MAX_FAULTS || search.visits > MAX_VISITS {
+            return;
+        }
+        let place = SchemaLocation::here(at.clone());
+        if search.finite.contains(at)
+            || is_cycle(place, schema, resources)
+            || !leads_back(&mut search, &targets, at, schema)
+        {
+            continue;
+        }
         let message = "every value of this schema must contain another value of it, without end";
         let fix = "make the property that refers back optional, or let it be null";
         faults.push(fault(SchemaFaultRule::Endless, at.clone(), message, fix));
@@ -169,17 +177,11 @@ fn is_only(members: &Object, word: &str) -> bool {
 
 /// Whether a schema without a finite value needs itself, rather than another such schema.
 fn leads_back(
-    search: &FiniteSearch<'_, '_>,
+    search: &mut FiniteSearch<'_, '_>,
     targets: &BTreeMap<Pointer, &Value>,
     at: &Pointer,
     schema: &Value,
 ) -> bool {
-    let mut search = FiniteSearch {
-        resources: search.resources,
-        draft: search.draft,
-        finite: search.finite.clone(),
-        visits: 0,
-    };
     let mut seen = BTreeSet::new();
     let mut open: Vec<Pointer> = search.needed(at, schema).into_iter().collect();
     while let Some(next) = open.pop() {

@@ -42,15 +42,14 @@ pub(super) fn outside_keywords<'s>(
             let Some((place, target @ Value::Object(_))) = target else {
                 continue;
             };
-            let is_known = |(base, schema): (&Pointer, &&Value)| {
-                let rest = place.pointer.as_str().strip_prefix(base.as_str());
-                let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
-                rest.is_some_and(|rest| is_position(schema, &Pointer::from(rest)))
-            };
+            let is_known =
+                |(base, schema): (&Pointer, &&Value)| holds(base, schema, &place.pointer);
             if place.document == 0
                 && !is_known((&Pointer::root(), &root))
                 && !found.iter().any(is_known)
             {
+                // What was found first may be inside.
+                found.retain(|inner, _| !holds(&place.pointer, target, inner));
                 open.push((place.pointer.clone(), target));
                 found.insert(place.pointer, target);
             }
@@ -58,6 +57,13 @@ pub(super) fn outside_keywords<'s>(
         open.extend(subschemas(members, &at));
     }
     found.into_iter().collect()
+}
+
+/// Whether a place is that of a schema or of one that its keywords hold.
+fn holds(base: &Pointer, schema: &Value, place: &Pointer) -> bool {
+    let rest = place.as_str().strip_prefix(base.as_str());
+    let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    rest.is_some_and(|rest| is_position(schema, &Pointer::from(rest)))
 }
 
 /// Whether keywords lead from a schema to a place inside it.

@@ -252,6 +252,35 @@ fn schemas_without_a_finite_value_are_found() {
 }
 
 #[test]
+fn faults_inside_schemas_that_are_referenced_twice_are_listed_once() {
+    for order in [["A/properties/b", "A"], ["A", "A/properties/b"]] {
+        let references = order.map(|it| json!({"$ref": format!("#/components/schemas/{it}")}));
+        check(
+            &json!({"type": "object", "allOf": references, "components": {"schemas": {
+                "A": {"type": "object", "properties": {"b": {"type": "strng"}}}}}}),
+            &[
+                "invalid-keyword /components/schemas/A/properties/b/type: `type` is `strng`, which is not a type; did you mean `string`? (types: string, number, integer, boolean, array, object, null)",
+            ],
+        );
+    }
+}
+
+#[test]
+fn long_rings_of_endless_schemas_end_soon() {
+    let ring = (0..3000).map(|n| {
+        let next = json!({"$ref": format!("#/$defs/d{}", (n + 1) % 3000)});
+        let schema = json!({"type": "object", "properties": {"n": next}, "required": ["n"]});
+        (format!("d{n}"), schema)
+    });
+    let ring: serde_json::Map<String, Value> = ring.collect();
+    let start = std::time::Instant::now();
+    let faults = find_faults(&json!({"$ref": "#/$defs/d0", "$defs": ring}));
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    assert!(!faults.is_empty());
+    assert!(faults.iter().all(|it| it.rule == SchemaFaultRule::Endless));
+}
+
+#[test]
 fn keywords_of_no_draft_are_named_where_they_resemble_one() {
     check(
         &property(&json!({"type": "string", "patern": "^a"})),

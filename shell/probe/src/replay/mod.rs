@@ -51,14 +51,17 @@ pub async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let shelf = Arc::new(Mutex::new(Recordings::new(recordings)));
-    let router = Router::new().fallback(handle).with_state(shelf);
+    let recordings = Arc::new(Mutex::new(Recordings::new(recordings)));
+    let router = Router::new().fallback(handle).with_state(recordings);
     axum::serve(listener, router)
         .with_graceful_shutdown(stop)
         .await
 }
 
-async fn handle(State(shelf): State<Arc<Mutex<Recordings>>>, request: Request) -> Response<Body> {
+async fn handle(
+    State(recordings): State<Arc<Mutex<Recordings>>>,
+    request: Request,
+) -> Response<Body> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
         return error_response(
@@ -78,7 +81,7 @@ async fn handle(State(shelf): State<Arc<Mutex<Recordings>>>, request: Request) -
         body,
         trial: trial.and_then(|it| it.to_str().ok()).map(str::to_owned),
     };
-    let found = shelf
+    let found = recordings
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .best_match(&question);

@@ -174,7 +174,7 @@ mod tests {
             recording.exchange.request.body = json!({"model": "b", "messages": [question]});
             recording
         };
-        let mut shelf = Recordings::new(vec![
+        let mut recordings = Recordings::new(vec![
             fixture,
             recorded("nonstream/0/1", "weather?", "b0"),
             recorded("nonstream/1/1", "weather?", "b1"),
@@ -196,19 +196,19 @@ mod tests {
             (ask("a", "any suite", "nonstream/0/1"), Some("fixture")),
             (ask("a", "any suite", "nonstream/1/1"), None),
         ] {
-            let found = shelf.best_match(&question);
+            let found = recordings.best_match(&question);
             let found = found.map(|it| String::from_utf8(it.exchange.body).unwrap());
             assert_eq!(found.as_deref(), answer, "{question:?}");
         }
     }
 
-    fn best_model(shelf: &mut Recordings, path: &str, body: Value) -> Option<String> {
+    fn best_model(recordings: &mut Recordings, path: &str, body: Value) -> Option<String> {
         let question = ReplayRequest {
             path: path.to_owned(),
             body,
             trial: None,
         };
-        let found = shelf.best_match(&question)?;
+        let found = recordings.best_match(&question)?;
         Some(String::from_utf8(found.exchange.body).unwrap())
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let fixture = |wire, mode, model, body: &str| {
             RecordedExchange::from_fixture("p", wire, mode, model, body.as_bytes())
         };
-        let mut shelf = Recordings::new(vec![
+        let mut recordings = Recordings::new(vec![
             fixture(WireApi::OpenaiChat, StreamMode::Nonstream, "a", "a1"),
             fixture(WireApi::OpenaiChat, StreamMode::Nonstream, "a", "a2"),
             fixture(WireApi::OpenaiChat, StreamMode::Nonstream, "b", "b"),
@@ -271,7 +271,7 @@ mod tests {
             ("/v1/models", json!({}), None),
             ("/v1/responses", json!({}), None),
         ] {
-            let found = best_model(&mut shelf, path, body);
+            let found = best_model(&mut recordings, path, body);
             assert_eq!(found.as_deref(), answer, "{path}");
         }
     }

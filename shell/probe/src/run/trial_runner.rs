@@ -44,9 +44,9 @@ pub(crate) struct TrialRunner {
 
 impl fmt::Debug for TrialRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asker")
+        f.debug_struct("TrialRunner")
             .field("target", &self.target)
-            .field("caller", &self.client)
+            .field("client", &self.client)
             .finish_non_exhaustive()
     }
 }

@@ -11,6 +11,9 @@ use toolwarden_schema::{
 
 /// How deep examples are built.
 const MAX_DEPTH: usize = 12;
+/// The most schemas that are visited for one example. A schema that refers to itself several times would
+/// have more than memory holds.
+const MAX_VISITS: usize = 1_000;
 /// The longest text that is made up to satisfy `minLength`.
 const MAX_TEXT: u64 = 2_000;
 /// How long the schema engine may search for a value.
@@ -25,6 +28,42 @@ pub(super) enum ExampleMembers<'n> {
     All,
     /// Those that the schema requires, and this one with everything inside it.
     With(&'n str),
+}
+
+/// How far the building of one example is.
+#[derive(Default)]
+struct ExampleProgress {
+    /// How many schemas were visited.
+    visits: usize,
+    /// The schemas from the outermost one to the current one, by address.
+    open: Vec<*const Value>,
+}
+
+impl ExampleProgress {
+    /// Begins with a schema and says which members its value has; `None` if there were too many schemas.
+    /// A schema inside itself has the required members only, as its optional ones would not end.
+    fn enter<'n>(
+        &mut self,
+        schema: &Value,
+        members: ExampleMembers<'n>,
+    ) -> Option<ExampleMembers<'n>> {
+        if self.open.len() > MAX_DEPTH || self.visits >= MAX_VISITS {
+            return None;
+        }
+        self.visits += 1;
+        let address = std::ptr::from_ref(schema);
+        let is_open = self.open.contains(&address);
+        self.open.push(address);
+        Some(if is_open {
+            ExampleMembers::Required
+        } else {
+            members
+        })
+    }
+
+    fn leave(&mut self) {
+        self.open.pop();
+    }
 }
 
 /// Builds arguments for one tool.
@@ -50,7 +89,12 @@ impl<'s> ExampleBuilder<'s> {
 
     /// Arguments with these members. Different variants differ where the schema lets them.
     pub(super) fn arguments(&self, members: ExampleMembers<'_>, variant: usize) -> Option<Object> {
-        let built = self.object(self.schema, members, variant, 0);
+        let built = self.part(
+            self.schema,
+            members,
+            variant,
+            &mut ExampleProgress::default(),
+        );
         let accepted = built.filter(|it| self.accepts(it));
         accepted.or_else(|| {
             // The plain values do not satisfy the schema. The engine finds one that does.
@@ -83,18 +127,32 @@ impl<'s> ExampleBuilder<'s> {
         }
     }
 
+    /// The members that the outermost schema or one of `allOf` asks for.
+    fn part(
+        &self,
+        schema: &Value,
+        members: ExampleMembers<'_>,
+        variant: usize,
+        progress: &mut ExampleProgress,
+    ) -> Option<Object> {
+        let schema = self.resolve(schema)?;
+        let members = progress.enter(schema, members)?;
+        let object = self.object(schema, members, variant, progress);
+        progress.leave();
+        object
+    }
+
     fn object(
         &self,
         schema: &Value,
         members: ExampleMembers<'_>,
         variant: usize,
-        depth: usize,
+        progress: &mut ExampleProgress,
     ) -> Option<Object> {
         let mut object = Object::new();
-        let schema = self.resolve(schema)?;
         let parts = schema.get("allOf").and_then(Value::as_array);
-        for part in parts.into_iter().flatten().filter(|_| depth < MAX_DEPTH) {
-            object.extend(self.object(part, members, variant, depth + 1)?);
+        for part in parts.into_iter().flatten() {
+            object.extend(self.part(part, members, variant, progress)?);
         }
         let required = schema.get("required").and_then(Value::as_array);
         let required = |name: &str| {
@@ -112,7 +170,7 @@ impl<'s> ExampleBuilder<'s> {
             if !wanted {
                 continue;
             }
-            match self.value(property, name, within, variant, depth + 1) {
+            match self.value(property, name, within, variant, progress) {
                 Some(value) => {
                     object.insert(name.clone(), value);
                 }
@@ -129,12 +187,23 @@ impl<'s> ExampleBuilder<'s> {
         name: &str,
         members: ExampleMembers<'_>,
         variant: usize,
-        depth: usize,
+        progress: &mut ExampleProgress,
     ) -> Option<Value> {
-        if depth > MAX_DEPTH {
-            return None;
-        }
         let schema = self.resolve(schema)?;
+        let members = progress.enter(schema, members)?;
+        let value = self.resolved_value(schema, name, members, variant, progress);
+        progress.leave();
+        value
+    }
+
+    fn resolved_value(
+        &self,
+        schema: &Value,
+        name: &str,
+        members: ExampleMembers<'_>,
+        variant: usize,
+        progress: &mut ExampleProgress,
+    ) -> Option<Value> {
         if schema == &Value::Bool(false) {
             return None;
         }
@@ -158,15 +227,15 @@ impl<'s> ExampleBuilder<'s> {
             let mut choices = choices.into_iter().flatten();
             let is_null = |it: &Value| it.get("type") == Some(&json!("null"));
             if let Some(choice) = choices.find(|it| !is_null(it)) {
-                return self.value(choice, name, members, variant, depth + 1);
+                return self.value(choice, name, members, variant, progress);
             }
         }
         match declared_type(schema) {
             "object" => {
-                let object = self.object(schema, members, variant, depth)?;
+                let object = self.object(schema, members, variant, progress)?;
                 Some(Value::Object(object))
             }
-            "array" => self.array(schema, name, members, variant, depth),
+            "array" => self.array(schema, name, members, variant, progress),
             "integer" => Some(number(schema, variant, true)),
             "number" => Some(number(schema, variant, false)),
             "boolean" => Some(json!(variant.is_multiple_of(2))),
@@ -181,12 +250,12 @@ impl<'s> ExampleBuilder<'s> {
         name: &str,
         members: ExampleMembers<'_>,
         variant: usize,
-        depth: usize,
+        progress: &mut ExampleProgress,
     ) -> Option<Value> {
         let first = schema.get("prefixItems").and_then(Value::as_array);
         let mut items: Vec<Value> = Vec::new();
         for item in first.into_iter().flatten() {
-            items.push(self.value(item, name, members, variant, depth + 1)?);
+            items.push(self.value(item, name, members, variant, progress)?);
         }
         let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
         let least = usize::try_from(least.clamp(1, 20)).unwrap_or(1);
@@ -194,7 +263,7 @@ impl<'s> ExampleBuilder<'s> {
         let item = schema.get("items").unwrap_or(&free);
         while items.len() < least {
             let at = variant + items.len();
-            items.push(self.value(item, singular(name), members, at, depth + 1)?);
+            items.push(self.value(item, singular(name), members, at, progress)?);
         }
         Some(Value::Array(items))
     }
@@ -362,4 +431,61 @@ fn by_name(name: &str) -> [&'static str; 2] {
 
 fn singular(name: &str) -> &str {
     name.strip_suffix('s').unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_that_refer_to_themselves_have_small_examples() {
+        let names = ["a", "b", "c", "d", "e", "f"];
+        let references: Object = names
+            .iter()
+            .map(|it| ((*it).to_owned(), json!({"$ref": "#"})))
+            .collect();
+        let all_of = vec![json!({"$ref": "#/$defs/node"}); 6];
+        let schemas = [
+            json!({"type": "object", "properties": references}),
+            // No value satisfies this one.
+            json!({"type": "object", "properties": references, "required": names}),
+            json!({
+                "type": "object",
+                "properties": {"tree": {"$ref": "#/$defs/node"}},
+                "$defs": {"node": {"type": "object", "properties": {
+                    "left": {"allOf": all_of, "type": "object"},
+                    "many": {"type": "array", "items": {"$ref": "#/$defs/node"}, "minItems": 20},
+                }}}
+            }),
+        ];
+        for schema in &schemas {
+            let builder = ExampleBuilder::new(schema);
+            for members in [ExampleMembers::All, ExampleMembers::With("a")] {
+                let example = builder.arguments(members, 0);
+                assert!(example.is_none_or(|it| builder.accepts(&it)), "{schema}");
+            }
+        }
+        let [first, ..] = &schemas;
+        let example = ExampleBuilder::new(first).arguments(ExampleMembers::All, 0);
+        let inner: Object = names
+            .iter()
+            .map(|it| ((*it).to_owned(), json!({})))
+            .collect();
+        assert_eq!(example, Some(inner));
+    }
+
+    #[test]
+    fn a_tree_has_an_example_with_one_level() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "label": {"const": "x"},
+                "children": {"type": "array", "items": {"$ref": "#"}},
+            },
+            "required": ["label"]
+        });
+        let example = ExampleBuilder::new(&schema).arguments(ExampleMembers::All, 0);
+        let expected = json!({"label": "x", "children": [{"label": "x"}]});
+        assert_eq!(example.map(Value::Object), Some(expected));
+    }
 }

@@ -95,6 +95,9 @@ fn column(
     let price = input.prices.find(&taken.provider, &taken.model_id);
     let cost = price.and_then(|it| it.per_reply(&taken.tokens));
     let failures = taken.trials.failures.iter();
+    let mut findings = findings(&compared, &EvidenceFinder::new(input.captures, taken));
+    let more_findings = findings.len().saturating_sub(MAX_FINDINGS);
+    findings.truncate(MAX_FINDINGS);
     Ok(ModelColumn {
         label: taken.label(),
         at: taken.at.clone(),
@@ -111,7 +114,8 @@ fn column(
         tools: tools.iter().map(|it| judgment.tool(it)).collect(),
         replies: judgment.replies(),
         cases: case_rows(taken),
-        findings: findings(&compared, &EvidenceFinder::new(input.captures, taken)),
+        findings,
+        more_findings,
         p50_ms: taken.latency.total.p50_ms,
         p95_ms: taken.latency.total.p95_ms,
         input_tokens: average(taken.tokens.input),
@@ -276,7 +280,6 @@ fn findings(compared: &[ProbeComparison], evidence: &EvidenceFinder<'_>) -> Vec<
         }));
     }
     findings.sort_by_key(|it| std::cmp::Reverse(it.severity));
-    findings.truncate(MAX_FINDINGS);
     findings
 }
 

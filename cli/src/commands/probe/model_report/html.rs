@@ -140,6 +140,9 @@ fn breakage(report: &ModelReport) -> String {
         for finding in &model.findings {
             out.push_str(&finding_block(finding));
         }
+        if model.more_findings > 0 {
+            out.push_str(&format!("<p>and {} more</p>\n", model.more_findings));
+        }
     }
     if is_empty {
         out.push_str("<p>Nothing that was measured breaks callers or warns.</p>\n");

@@ -49,6 +49,7 @@ fn model(model: &ModelColumn, names: &[String]) -> Value {
         "replies": model.replies.as_str(),
         "cases": cases.collect::<Vec<_>>(),
         "findings": model.findings.iter().map(finding).collect::<Vec<_>>(),
+        "more_findings": model.more_findings,
         "latency_ms": {"p50": model.p50_ms, "p95": model.p95_ms},
         "tokens": {"input": model.input_tokens, "output": model.output_tokens},
         "cost_of_1000_replies": cost.map(|(amount, currency)| json!({"amount": amount, "currency": currency})),

@@ -164,6 +164,10 @@ fn breakage(report: &ModelReport) -> String {
                 out.push_str(&format!("{}\n", lines.join("\n")));
             }
         }
+        if model.more_findings > 0 {
+            let label = escape_cell(&model.label);
+            out.push_str(&format!("- {label}: and {} more\n", model.more_findings));
+        }
     }
     if is_empty {
         out.push_str("Nothing that was measured breaks callers or warns.\n");

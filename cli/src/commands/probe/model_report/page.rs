@@ -71,6 +71,8 @@ pub(super) struct ModelColumn {
     pub(super) replies: ModelDecision,
     pub(super) cases: Vec<CaseRow>,
     pub(super) findings: Vec<Finding>,
+    /// How many findings of no greater severity are not listed.
+    pub(super) more_findings: usize,
     pub(super) p50_ms: Option<f64>,
     pub(super) p95_ms: Option<f64>,
     pub(super) input_tokens: Option<f64>,

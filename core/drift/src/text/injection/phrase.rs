@@ -1,5 +1,7 @@
 //! Whole words in a row, within one sentence.
 
+use std::net::Ipv4Addr;
+
 use super::super::added_text::address;
 use super::start_words;
 
@@ -184,14 +186,32 @@ fn is_last_of_sentence(word: &str) -> bool {
     stem.len() < word.len() && !stem.contains('.')
 }
 
-/// Whether an address is of the machine itself.
+/// Whether an address is of the machine itself. Only the whole host counts: anyone can own a host such as
+/// `localhost.evil.example`, or put `localhost@` before another host.
 fn is_local(address: &str) -> bool {
+    // Clients disagree on whether a backslash ends the host.
+    if address.contains('\\') {
+        return false;
+    }
     let address = address.to_ascii_lowercase();
-    let host = address
+    let rest = address
         .split_once("://")
-        .map_or(&*address, |(_, host)| host);
-    let local = ["localhost", "127.", "0.0.0.0", "[::1]"];
-    local.iter().any(|it| host.starts_with(it))
+        .map_or(&*address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    if let Some(host) = host.strip_prefix('[') {
+        // The bracket at the end of an address may be gone as punctuation.
+        let (host, port) = host.split_once(']').unwrap_or((host, ""));
+        return host == "::1" && (port.is_empty() || port.starts_with(':'));
+    }
+    if host == "::1" {
+        return true;
+    }
+    let host = host.split(':').next().unwrap_or_default();
+    let is_own = |it: Ipv4Addr| it.is_loopback() || it.is_unspecified();
+    host == "localhost" || host.parse().is_ok_and(is_own)
 }
 
 impl Word {
@@ -267,4 +287,45 @@ fn ends_sentence(gap: &str) -> bool {
         }
     }
     lines > 1 || (lines == 1 && gap.contains(['-', '*', '#', '`']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_host_makes_an_address_local() {
+        for local in [
+            "http://localhost",
+            "http://LOCALHOST:8080/x",
+            "https://user:key@localhost/x",
+            "localhost:3000",
+            "http://localhost?to=a@b.example",
+            "http://127.0.0.1:80/x",
+            "http://127.8.9.10#x",
+            "0.0.0.0:80",
+            "http://[::1]:80/x",
+            "http://[::1",
+            "::1",
+        ] {
+            assert!(is_local(local), "{local}");
+        }
+        for other in [
+            "https://localhost.evil.example/x",
+            "https://localhost@evil.example/x",
+            "https://localhost:80@evil.example/x",
+            "https://evil.example\\@localhost/x",
+            "https://evil.example/@localhost",
+            "http://127.evil.example",
+            "127.evil.example/x",
+            "http://127.0.0.1.evil.example",
+            "http://0.0.0.0.evil.example",
+            "http://[::1].evil.example",
+            "http://[::2]/",
+            "http://128.0.0.1",
+            "https:///evil.example",
+        ] {
+            assert!(!is_local(other), "{other}");
+        }
+    }
 }
