@@ -21,7 +21,7 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 /// Keywords that may reject more values if the schemas in them accept more.
 const NOT_MONOTONIC: [&str; 4] = ["not", "if", "oneOf", "contains"];
 
-/// Keywords that reject what no other keyword looked at.
+/// Keywords that reject what no other keyword read.
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 /// The schema without patterns that need backtracking, and where they were. Invalid patterns stay. Whatever
@@ -54,7 +54,7 @@ pub(crate) fn without_backtracking_patterns(schema: &Value) -> (Value, Vec<Point
 struct PatternRemoval {
     /// Whether schemas behind references may accept more than they say.
     references_changed: bool,
-    /// Whether to leave out keywords that reject what no other keyword looked at.
+    /// Whether to leave out keywords that reject what no other keyword read.
     without_unevaluated: bool,
     /// Where the patterns were.
     found: Vec<Pointer>,
